@@ -1,0 +1,1 @@
+"""Who is calling: auth info, principal and the ambient auth context."""

@@ -1,0 +1,1 @@
+"""The ways a request is served."""

@@ -1,0 +1,153 @@
+"""JSON Schemas of Python types, as pydantic describes them and as MCP clients read them best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import CoreSchema, SchemaError
+
+__all__ = ["Adapter", "adapter_of", "as_object_schema", "is_strict", "json_schema_of", "plain_header_params"]
+
+Adapter = TypeAdapter[Any]
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out the title that pydantic makes up from each field's name: it says nothing and costs tokens."""
+
+    # A default without a JSON form is not listed; the handler still gets it.
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def adapter_of(annotation: Any, what: str) -> Adapter:
+    """
+    Build pydantic's adapter of *annotation*.
+
+    Raises:
+        TypeError: pydantic cannot handle it; the text begins with *what*.
+    """
+    try:
+        if isinstance(annotation, TypeAdapter):
+            return annotation
+        return TypeAdapter(annotation)
+    except PydanticUndefinedAnnotation as exc:
+        raise TypeError(f"{what} has an annotation that cannot be resolved: {exc.name}") from exc
+    except PydanticUserError as exc:
+        raise TypeError(f"{what} cannot be handled by pydantic: {exc.message}") from exc
+    except (SchemaError, NameError, TypeError, ValueError) as exc:
+        raise TypeError(f"{what} cannot be handled by pydantic: {exc}") from exc
+
+
+def json_schema_of(adapter: Adapter, mode: Literal["validation", "serialization"], what: str) -> dict[str, Any]:
+    """
+    Describe what *adapter* takes ("validation") or writes ("serialization").
+
+    Raises:
+        TypeError: there is no JSON Schema for it; the text begins with *what*.
+    """
+    try:
+        return adapter.json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
+    except PydanticUserError as exc:
+        raise TypeError(f"{what} has no JSON Schema: {exc.message}") from exc
+
+
+def is_strict(schema: CoreSchema) -> bool:
+    """Tell whether something in *schema* is strict, so that its input must be read as JSON and not as Python."""
+    return "'strict': True" in repr(schema)
+
+
+def as_object_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """
+    Give *schema* a root of type object (server/tools, "Tool"; S-096), or return None where it allows other values.
+
+    Pydantic refers to a recursive model from the root, and leaves the type out of a union of models.
+    """
+    schema = _inlined(schema)
+    if schema.get("type") == "object":
+        return {"type": "object", **schema}
+    for keyword in ("anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if branches and all(_resolved(schema, branch).get("type") == "object" for branch in branches):
+            return {"type": "object", **schema}
+    return None
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    target = _resolved(schema, schema)
+    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _resolved(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    found = root.get("$defs", {}).get(name, schema)
+    return found if isinstance(found, dict) else schema
+
+
+def plain_header_params(schema: dict[str, Any]) -> dict[str, Any]:
+    """
+    Bring ``x-mcp-header`` annotations into the form that clients accept (S-050).
+
+    An optional parameter is ``anyOf [T, null]`` to pydantic and becomes plain ``T``; a nested model that declares a
+    header is written where it is used, because a header must be reached through ``properties`` alone.
+    """
+    if "x-mcp-header" not in repr(schema):
+        return schema
+    definitions = schema.get("$defs", {})
+    plain = _plain({key: value for key, value in schema.items() if key != "$defs"}, definitions, ())
+    used: set[str] = set()
+    open_ = list(_references(plain))
+    while open_:
+        name = open_.pop().removeprefix("#/$defs/")
+        if name not in used:
+            used.add(name)
+            open_.extend(_references(definitions.get(name)))
+    kept = {name: value for name, value in definitions.items() if name in used}
+    return {**plain, "$defs": kept} if kept else plain
+
+
+def _plain(schema: dict[str, Any], definitions: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return schema
+    made = {}
+    for name, value in properties.items():
+        reference = str(value.get("$ref", "")).removeprefix("#/$defs/") if isinstance(value, dict) else ""
+        target = definitions.get(reference)
+        if target is not None and reference not in path and "x-mcp-header" in repr(target):
+            value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
+            value = _plain(value, definitions, (*path, reference))
+        elif isinstance(value, dict):
+            value = _without_null(_plain(value, definitions, path))
+        made[name] = value
+    return {**schema, "properties": made}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    branches = schema.get("anyOf")
+    if "x-mcp-header" not in schema or not branches:
+        return schema
+    kept = [branch for branch in branches if branch != {"type": "null"}]
+    if len(kept) != 1 or len(kept) == len(branches):
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    if rest.get("default", ...) is None:
+        del rest["default"]
+    return {**kept[0], **rest}
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"]
+        for value in schema.values():
+            yield from _references(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)

@@ -1,0 +1,1 @@
+"""The tests of twolane: a mirror of ``src/twolane``, and beside it suites over real servers and clients."""

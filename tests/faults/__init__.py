@@ -1,0 +1,1 @@
+"""What happens when processes, connections and stores fail."""

@@ -1,0 +1,1 @@
+"""Helpers of the tests: real parts to install and start, and the rules that every test keeps."""

@@ -1,0 +1,1 @@
+"""The client for users' tests."""
