@@ -154,6 +154,7 @@ def test_the_ambient_context_lasts(face: str) -> None:
     assert get_mcp_auth_context() is None
 
 
+@pytest.mark.obligation("X-04")
 def test_handles_belong_to_their_principal() -> None:
     """A handle opens for the principal it was issued to and for no other."""
 

@@ -169,7 +169,7 @@ def test_a_pushed_request_is_refused_at_once(client: Client) -> None:
     assert "input_required" in result["content"][0]["text"]
 
 
-@pytest.mark.obligation("S-052", "S-053", "S-054", "S-056")
+@pytest.mark.obligation("S-052", "S-053", "S-054", "S-056", "S-058")
 @pytest.mark.parametrize(
     ("argument", "header", "status"),
     [

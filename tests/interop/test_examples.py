@@ -80,7 +80,7 @@ async def test_cart(carts: parts.Served) -> None:
     """A cart is filled and shown across separate connections by its handle alone."""
     with anyio.fail_after(30):
         async with Client(carts.url) as client:
-            cart = (await client.call_tool("open_cart")).structured_content["cart"]  # type: ignore[index]
+            cart = (await client.call_tool("open_cart")).structured_content["cart"]
             await client.call_tool("add_item", {"cart": cart, "item": "tea", "quantity": 2})
         async with Client(carts.url, mode="legacy") as client:
             await client.call_tool("add_item", {"cart": cart, "item": "tea"})
@@ -93,7 +93,7 @@ async def test_an_altered_cart_handle_is_refused(carts: parts.Served) -> None:
     """A handle that was changed opens nothing and is the client's error."""
     with anyio.fail_after(30):
         async with Client(carts.url) as client:
-            cart = (await client.call_tool("open_cart")).structured_content["cart"]  # type: ignore[index]
+            cart = (await client.call_tool("open_cart")).structured_content["cart"]
             altered = cart[:-2] + ("AA" if cart[-2:] != "AA" else "BB")
             with pytest.raises(MCPError) as caught:
                 await client.call_tool("show_cart", {"cart": altered})

@@ -72,7 +72,7 @@ class TestAsking:
         """An absolute http or https URL goes out as it is."""
         assert elicit_url("Open", url).params == {"mode": "url", "message": "Open", "url": url}
 
-    @pytest.mark.obligation("S-122")
+    @pytest.mark.obligation("S-122", "X-12")
     @pytest.mark.parametrize(
         "url",
         [
