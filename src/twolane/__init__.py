@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from twolane.seal import RequestStateCodec
     from twolane.server.caching import CacheHint
-    from twolane.server.completion import completable
+    from twolane.server.completable import completable
     from twolane.server.context import Context, McpRequestContext
     from twolane.server.output import ToolResult
     from twolane.server.reading import ResourceContent
@@ -120,7 +120,7 @@ _HOMES = {
     ),
     "twolane.seal": ("RequestStateCodec",),
     "twolane.server.caching": ("CacheHint",),
-    "twolane.server.completion": ("completable",),
+    "twolane.server.completable": ("completable",),
     "twolane.server.context": ("Context", "McpRequestContext"),
     "twolane.server.output": ("ToolResult",),
     "twolane.server.reading": ("ResourceContent",),

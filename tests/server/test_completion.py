@@ -12,7 +12,7 @@ import pytest
 from tests.support.calls import ask, refusal
 
 from twolane.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
-from twolane.server.completion import completable
+from twolane.server.completable import completable
 from twolane.server.context import Context
 from twolane.server.resources import ResourceTemplate
 from twolane.server.server import McpServer

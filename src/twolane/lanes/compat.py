@@ -77,14 +77,7 @@ class CompatLane:
             # Notifications and posted responses ask for nothing, and nothing here waits for them (L-005).
             await send_empty(inbound.send, 202, inbound.cors)
             return 202, None
-        exchange = Exchange(
-            inbound.receive,
-            inbound.send,
-            profile=self._profile,
-            accepts=inbound.accepts,
-            headers=inbound.cors,
-            lane=self.name,
-        )
+        exchange = inbound.exchange(self._profile, self.name)
         answer = await exchange.run(self._serve(requests, traffic, inbound, exchange))
         return (499, None) if answer is None else (answer.status, answer.code)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from twolane.auth.info import ANONYMOUS
+from twolane.lanes.exchange import Exchange
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
     from twolane.auth.info import AuthInfo, McpAuthContext, Principal
-    from twolane.lanes.exchange import RawHeaders
+    from twolane.lanes.exchange import RawHeaders, StreamProfile
     from twolane.protocol.headers import Headers
     from twolane.protocol.media import Accepts
 
@@ -54,6 +55,10 @@ class Inbound:
         self.auth_context: McpAuthContext | None = None
         self.principal: Principal = ANONYMOUS
         self._request: Request | None = None
+
+    def exchange(self, profile: StreamProfile, lane: str) -> Exchange:
+        """Return the exchange that answers this request on *lane*."""
+        return Exchange(self.receive, self.send, profile=profile, accepts=self.accepts, headers=self.cors, lane=lane)
 
     def request(self) -> Request:
         """Return the request as Starlette's class, built when somebody asks. Its body can be read again."""

@@ -64,14 +64,7 @@ class StatelessLane:
         """Answer one request. Returns HTTP status and JSON-RPC error code, for the record."""
         if request.method == "subscriptions/listen":
             return await self._listen(request, inbound)
-        exchange = Exchange(
-            inbound.receive,
-            inbound.send,
-            profile=self._profile,
-            accepts=inbound.accepts,
-            headers=inbound.cors,
-            lane=self.name,
-        )
+        exchange = inbound.exchange(self._profile, self.name)
         answer = await exchange.run(self._work(request, inbound, exchange))
         return (499, None) if answer is None else (answer.status, answer.code)
 

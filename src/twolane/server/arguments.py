@@ -18,6 +18,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 from typing_extensions import TypedDict
 
 from twolane.server.annotations import modern
+from twolane.server.completable import Completable
 from twolane.server.schema import validator_of
 from twolane.server.typeschema import adapter_of, as_object_schema, is_strict, json_schema_of, plain_header_params
 
@@ -194,8 +195,6 @@ def _field_default(annotation: Any, factories: dict[str, Callable[[], Any]], nam
 
 
 def _completer(annotation: Any) -> Callable[..., Any] | None:
-    from twolane.server.completion import Completable
-
     return next((item.fn for item in _metadata(annotation) if isinstance(item, Completable)), None)
 
 

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from twolane.errors import InvalidParams, MethodNotFound, ServerOutputError
 from twolane.protocol.message import encode
-from twolane.server.completion import Completer, check_completers
+from twolane.server.completable import Completer, check_completers
 from twolane.server.entries import Registered, check_options, described
 from twolane.server.execute import run_handler
 from twolane.server.metadata import check_common, common_wire, plain, wire

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from twolane.protocol.message import encode
 from twolane.server.caching import CacheScope, cache_scope, ttl_ms
-from twolane.server.completion import Completer, check_completers
+from twolane.server.completable import Completer, check_completers
 from twolane.server.entries import Registered, check_options, described
 from twolane.server.metadata import check_common, check_text, common_wire, resource_annotations
 from twolane.server.signature import Compiled, compile_handler
