@@ -108,6 +108,8 @@ async def test_bodies_of_requests() -> None:
     assert await body_of(request(*chunks(b"01", b"23")), 4) == b"0123"
     long = request(*chunks(b"01", b"23", b"45", b"67"))
     assert await body_of(long, 3) == b"0123"
+    exact = request(*chunks(b"01", b"23", b"45", b"67"))
+    assert await body_of(exact, 4) == b"012345"
     kept = request()
     kept.scope[BODY] = b"kept"
     assert await body_of(kept, 1) == b"kept"
@@ -184,9 +186,10 @@ async def test_which_requests_are_legacy(value: Any, version: str | None, legacy
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "PUT", "HEAD"])
 async def test_other_methods_are_legacy(method: str) -> None:
     """Only POST is modern; any other method is the older handler's affair, and its body stays unread."""
-    other = request(*chunks(b"01"), method=method, headers=[(b"mcp-protocol-version", V.encode())])
+    body = json.dumps(MODERN_CALL).encode()
+    other = request(*chunks(body), method=method, headers=[(b"mcp-protocol-version", V.encode())])
     assert await is_legacy_request(other)
-    assert await other.body() == b"01"
+    assert await other.body() == body
 
 
 @pytest.mark.obligation("S-147")
@@ -221,6 +224,15 @@ async def test_a_cached_body_stays_readable() -> None:
     assert await is_legacy_request(one)
     assert await one.json() == LEGACY_CALL
     assert await read_body(one.receive, 1_000) == body
+
+
+@pytest.mark.obligation("X-15")
+async def test_the_longest_body() -> None:
+    """A body of exactly the default limit of 4 MiB is read and judged."""
+    assert DEFAULT_MAX_BODY_SIZE == 4_194_304
+    one = posted(json.dumps(LEGACY_CALL).encode().ljust(DEFAULT_MAX_BODY_SIZE))
+    assert await is_legacy_request(one)
+    assert one.scope[DECODED] == LEGACY_CALL
 
 
 @pytest.mark.parametrize("parts", [1, 3])

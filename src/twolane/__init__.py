@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twolane.asgi import StatelessMcpHandler, create_mcp_handler
     from twolane.auth.context import get_mcp_auth_context
     from twolane.auth.info import AuthInfo, McpAuthContext
+    from twolane.backends.memory import MemoryBackend
     from twolane.body import is_legacy_request
     from twolane.errors import (
         InternalError,
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
         MethodNotFound,
         MissingClientCapability,
         PushUnavailable,
+        RequestTimedOut,
         ResourceNotFound,
+        SealError,
+        ServerOutputError,
         ToolError,
         TwolaneError,
     )
@@ -61,14 +65,18 @@ __all__ = [
     "McpError",
     "McpRequestContext",
     "McpServer",
+    "MemoryBackend",
     "MethodNotFound",
     "MissingClientCapability",
     "PushUnavailable",
     "RequestRecord",
     "RequestStateCodec",
+    "RequestTimedOut",
     "ResourceContent",
     "ResourceNotFound",
     "ResourceTemplate",
+    "SealError",
+    "ServerOutputError",
     "StatelessMcpHandler",
     "ToolError",
     "ToolResult",
@@ -93,6 +101,7 @@ _HOMES = {
     "twolane.asgi": ("StatelessMcpHandler", "create_mcp_handler"),
     "twolane.auth.context": ("get_mcp_auth_context",),
     "twolane.auth.info": ("AuthInfo", "McpAuthContext"),
+    "twolane.backends.memory": ("MemoryBackend",),
     "twolane.body": ("is_legacy_request",),
     "twolane.errors": (
         "InternalError",
@@ -101,7 +110,10 @@ _HOMES = {
         "MethodNotFound",
         "MissingClientCapability",
         "PushUnavailable",
+        "RequestTimedOut",
         "ResourceNotFound",
+        "SealError",
+        "ServerOutputError",
         "ToolError",
         "TwolaneError",
     ),

@@ -39,13 +39,14 @@ from twolane.protocol.classify import (
     Modern,
     ModernNotification,
     classify,
+    id_of,
     parse,
     unsupported_version,
 )
 from twolane.protocol.cors import Cors
 from twolane.protocol.guard import Guard
 from twolane.protocol.headers import Headers
-from twolane.protocol.message import Message
+from twolane.protocol.message import Message, RequestId
 from twolane.protocol.refusal import Refusal, refuse
 from twolane.protocol.revisions import LEGACY
 
@@ -232,7 +233,7 @@ class StatelessMcpHandler:
         if isinstance(verdict, Legacy):
             verdict = self._route_legacy(verdict)
         if inbound is not None and not isinstance(verdict, Refusal):
-            verdict = await self._authenticate(inbound) or verdict
+            verdict = await self._authenticate(inbound, id_of(verdict)) or verdict
         try:
             if isinstance(verdict, Refusal):
                 status, code = await self._refuse(verdict, headers, cors, send)
@@ -292,7 +293,7 @@ class StatelessMcpHandler:
             asked = (message.params or {}).get("protocolVersion", asked)
         return unsupported_version(message.id, asked if isinstance(asked, str) else None)
 
-    async def _authenticate(self, inbound: Inbound) -> Refusal | None:
+    async def _authenticate(self, inbound: Inbound, request_id: RequestId | None) -> Refusal | None:
         """Settle who is calling. What goes wrong here is the deployment's fault, so nothing is served."""
         scope = inbound.scope
         try:
@@ -311,7 +312,7 @@ class StatelessMcpHandler:
                 inbound.auth_context = McpAuthContext(props)
         except Exception as exc:
             self._observer.report(exc, ErrorContext("none", "authentication"))
-            return Refusal(500, INTERNAL_ERROR, "Internal server error", {"reason": "authentication"})
+            return Refusal(500, INTERNAL_ERROR, "Internal server error", {"reason": "authentication"}, request_id)
         return None
 
     async def _refuse(self, refusal: Refusal, headers: Headers, cors: RawHeaders, send: Send) -> tuple[int, int | None]:

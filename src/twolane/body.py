@@ -107,7 +107,9 @@ def _put_back(request: Request, body: bytes) -> None:
     request._stream_consumed = False
 
 
-async def is_legacy_request(request: Request, parsed_body: Any = UNSET) -> bool:
+async def is_legacy_request(
+    request: Request, parsed_body: Any = UNSET, *, max_body_size: int = DEFAULT_MAX_BODY_SIZE
+) -> bool:
     """
     Tell whether a request belongs to a 2025-era handler, by the same rules as the handlers themselves.
 
@@ -117,6 +119,7 @@ async def is_legacy_request(request: Request, parsed_body: Any = UNSET) -> bool:
     Args:
         request: Starlette's request.
         parsed_body: the JSON value of the body, where it has been read already.
+        max_body_size: bytes; a larger body is not legacy, and the handler refuses it by its own limit.
 
     Raises:
         TypeError: the body was consumed and no *parsed_body* is given.
@@ -126,10 +129,10 @@ async def is_legacy_request(request: Request, parsed_body: Any = UNSET) -> bool:
         return True
     if parsed_body is UNSET:
         first = BODY not in request.scope
-        body = await body_of(request, DEFAULT_MAX_BODY_SIZE)
+        body = await body_of(request, max_body_size)
         if first:
             _put_back(request, body)
-        if len(body) > DEFAULT_MAX_BODY_SIZE:
+        if len(body) > max_body_size:
             # Only the beginning was read; a handler with a higher limit may yet take all of it.
             return False
         request.scope[BODY] = body

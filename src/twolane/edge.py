@@ -33,7 +33,6 @@ class Edge:
         paths: the paths that are answered, or None for all.
         guard: the Host and Origin decision.
         cors: the CORS answer.
-        methods: the HTTP methods served.
         max_body_size: the largest body, in bytes.
         response_mode: with ``json``, a client that reads event streams only cannot be answered.
     """
@@ -52,7 +51,7 @@ class Edge:
         self.cors = cors
         self._max_body_size = max_body_size
         self._json_only = response_mode == "json"
-        self._warned = guard.has_host_list
+        self._warned = guard.settles_hosts
 
     def check(self, scope: Scope, headers: Headers) -> Refusal | Accepts | None:
         """

@@ -183,10 +183,7 @@ class PushUnavailable(TwolaneError):
     def __str__(self) -> str:
         hint = "return input_required(...) instead"
         if self.lane == "compat":
-            hint = (
-                "serve 2025-era clients through the sessionful lane (create_legacy_mcp_handler), "
-                "or return input_required(...) for clients of 2026-07-28"
-            )
+            hint = "a 2025-era client can only be asked within a session, which takes the sessionful lane"
         return f"{self.method} cannot be pushed to the client on the {self.lane} lane: {hint}"
 
 

@@ -44,7 +44,7 @@ class RequestRecord:
         revision: the protocol revision it was served under.
         status: the HTTP status of the answer.
         code: the JSON-RPC error code of the answer, None for a result. A failed tool is a result.
-        duration: seconds from the first byte of the request to the end of its answer.
+        duration: seconds from the head of the request to the end of its answer.
     """
 
     lane: str

@@ -81,7 +81,7 @@ def test_two_clients_for_one_request() -> None:
 
     with running(authenticated(app, SDK_USER)) as port:
         answer = Client(port).call("whoami", request_id=4)
-        assert (answer.status, answer.error["code"]) == (500, -32603)
+        assert (answer.status, answer.error["code"], answer.last["id"]) == (500, -32603, 4)
     assert len(seen.errors) == 1
     assert seen.factories == 0
 

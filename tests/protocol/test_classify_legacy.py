@@ -184,7 +184,8 @@ def test_initialize_under_a_modern_header(version: str, params: Any) -> None:
 )
 def test_initialize_with_a_broken_claim(meta: dict[str, Any], sent: Headers) -> None:
     """A broken claim on initialize without a modern header is still the handshake of the older era."""
-    assert isinstance(classify(message("initialize", params={"_meta": meta}), sent), Legacy)
+    verdict = classify(message("initialize", params={"_meta": meta}), sent)
+    assert verdict == Legacy((Message(1, "initialize", {"_meta": meta}),), False, sent.get(b"mcp-protocol-version"))
 
 
 @pytest.mark.obligation("S-030", "S-142")

@@ -35,6 +35,7 @@ def test_several_origins() -> None:
     """Of several configured origins the one that asks is reflected; caches are told so; others get nothing."""
     cors = Cors({"allow_origins": [APP, "http://LOCALHOST:5173"]})
     assert cors.headers(APP) == ((b"access-control-allow-origin", APP.encode()), VARY, EXPOSED)
+    assert cors.headers("HTTPS://App.example.com")[0] == (b"access-control-allow-origin", b"HTTPS://App.example.com")
     assert cors.headers("http://localhost:5173")[0] == (b"access-control-allow-origin", b"http://localhost:5173")
     for origin in (None, "https://evil.example", f"{APP}:443", f"{APP}.evil.example", f"{APP}, {APP}", "null", "*", ""):
         assert cors.headers(origin) == (VARY,)

@@ -13,6 +13,7 @@ from tests.support.posts import LEFT_OUT, message
 
 from twolane.errors import INVALID_REQUEST
 from twolane.protocol.message import (
+    MAX_BATCH,
     MAX_DEPTH,
     MAX_SAFE_INTEGER,
     DecodeError,
@@ -118,6 +119,15 @@ def test_what_is_not_strict_json_is_refused(text: bytes, exactly: bool) -> None:
         decode(b"[%s, %s]" % (text, WIDE.encode()) if exactly else text)
 
 
+@pytest.mark.obligation("X-15")
+def test_the_limits() -> None:
+    """The limits are what the documentation says."""
+    assert MAX_DEPTH == 200
+    assert MAX_BATCH == 100
+    assert MAX_SAFE_INTEGER == 9_007_199_254_740_991
+
+
+@pytest.mark.obligation("X-15")
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
 def test_depth_is_bounded(brackets: tuple[str, str]) -> None:
     """Arrays and objects nest up to the limit; one more is refused, and so are millions."""
@@ -237,6 +247,12 @@ def test_requests_are_framed(request_id: int | str) -> None:
     """A request with a string or an integer as id is one, 0 and the empty string included."""
     assert frame(message(id=request_id)) == Message(request_id, "tools/list", None)
     assert frame(message(id=request_id, params={"a": 1})) == Message(request_id, "tools/list", {"a": 1})
+
+
+@pytest.mark.parametrize("meta", [{}, {"a": 1}, *({"progressToken": token} for token in (0, "", "t", -1))])
+def test_meta_is_framed(meta: dict[str, Any]) -> None:
+    """_meta is any object, and a progress token in it is a string or an integer."""
+    assert frame(message(params={"_meta": meta})) == Message(1, "tools/list", {"_meta": meta})
 
 
 def test_notifications_are_framed() -> None:

@@ -23,8 +23,8 @@ from twolane.errors import (
     ServerOutputError,
 )
 from twolane.lanes.exchange import Answer, Exchange, StreamProfile, send_empty
-from twolane.lanes.service import FactoryFailed, Service, name_of
-from twolane.observe import ErrorContext
+from twolane.lanes.service import FactoryFailed, Service, error_context, name_of
+from twolane.protocol.classify import id_of
 from twolane.protocol.envelope import LOG_LEVELS
 from twolane.protocol.inputs import InputRequired
 from twolane.protocol.message import EncodeError, Message, error_message
@@ -61,7 +61,7 @@ class CompatLane:
                 "unsupported_protocol_version",
                 f"Unsupported MCP-Protocol-Version: {version[:64]}; 2025-era clients are served {', '.join(LEGACY)}",
                 supported=list(LEGACY),
-            )._replace(id=_single_id(traffic))
+            )._replace(id=id_of(traffic))
         if not traffic.batch:
             return None
         if version is not None and version > DEFAULT_LEGACY:
@@ -110,19 +110,21 @@ class CompatLane:
         span = service.observer.span(
             method, name_of(method, params), self.name, revision, request.id, params.get("_meta") or {}
         )
+        failure: McpError
         with span:
             try:
                 revision, result = await service.timed(self._result(request, revision, server, inbound, exchange))
                 if result.get("isError"):
                     span.tool_error()
                 return Answer(200, legacy_result(request.id, method, result, revision))
+            except RequestTimedOut as exc:
+                failure = exc
+                self._report(failure, request)
             except McpError as exc:
                 failure = exc
-            except TimeoutError:
-                failure = self._timed_out(request)
             except EncodeError as exc:
                 failure = ServerOutputError(f"The result of {method} has no JSON form: {exc}")
-                service.observer.report(failure, ErrorContext(self.name, method, None, request.id))
+                self._report(failure, request)
             span.fail(failure.code, failure.message)
             # Errors of this era are in-band, except those of a server that could not serve at all.
             status = failure.status if isinstance(failure, FactoryFailed | RequestTimedOut) else 200
@@ -181,11 +183,9 @@ class CompatLane:
             page_size=self._service.page_size,
         )
 
-    def _timed_out(self, request: Message) -> RequestTimedOut:
-        failure = RequestTimedOut(self._service.request_timeout or 0)
-        context = ErrorContext(self.name, request.method, name_of(request.method, request.params), request.id)
+    def _report(self, failure: McpError, request: Message) -> None:
+        context = error_context(self.name, request.method, request.params, request.id, None)
         self._service.observer.report(failure, context)
-        return failure
 
 
 def _initialize(server: Servable, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -241,8 +241,3 @@ def _error(request: Message, exc: McpError) -> bytes:
 
 def _joined(bodies: list[bytes], batch: bool) -> bytes:
     return b"[" + b",".join(bodies) + b"]" if batch else bodies[0]
-
-
-def _single_id(traffic: Legacy) -> int | str | None:
-    first = traffic.messages[0]
-    return first.id if not traffic.batch and isinstance(first, Message) else None

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from twolane.errors import PushUnavailable
 from twolane.protocol.message import encode
@@ -40,6 +40,8 @@ __all__ = [
 
 #: Seconds a handler runs before its connection is watched.
 GRACE = 0.05
+
+_Result = TypeVar("_Result")
 
 ResponseMode = Literal["auto", "json", "sse"]
 RawHeaders = tuple[tuple[bytes, bytes], ...]
@@ -160,31 +162,42 @@ class Exchange:
         Returns:
             The answer, or None when the client left first: the work was cancelled and nothing more is sent.
         """
-        self._task = asyncio.current_task()
-        self._timer = asyncio.get_running_loop().call_later(GRACE, self._arm)
-        answer: Answer | None = None
-        try:
-            answer = await work
-        except asyncio.CancelledError:
-            if not self.cancelled:
-                raise
-        finally:
-            self._disarm()
-        if self.cancelled:
-            assert self._task is not None
-            while self._task.cancelling():
-                self._task.uncancel()
-            if not self._started:
-                # Nobody reads it, but middleware that waits for a response start is not left waiting.
-                with suppress(OSError):
-                    await send_empty(self._send, 499, self._headers)
+        answer = await self.watched(work)
+        if answer is None:
             return None
-        assert answer is not None
         try:
             await self._finish(answer)
         except OSError:
             return None  # The client left with the last word on its way.
         return answer
+
+    async def watched(self, work: Awaitable[_Result]) -> _Result | None:
+        """
+        Run *work* and return what it does, while the connection is watched.
+
+        Returns:
+            None when the client left: the work was cancelled, and the response is over.
+        """
+        self._task = asyncio.current_task()
+        self._timer = asyncio.get_running_loop().call_later(GRACE, self._arm)
+        result: _Result | None = None
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            if not self.cancelled:
+                raise
+        finally:
+            self._disarm()
+        if not self.cancelled:
+            return result
+        assert self._task is not None
+        if self._task.uncancel():
+            raise asyncio.CancelledError  # Somebody else cancels the task as well.
+        if not self._started:
+            # Nobody reads it, but middleware that waits for a response start is not left waiting.
+            with suppress(OSError):
+                await send_empty(self._send, 499, self._headers)
+        return None
 
     def _arm(self) -> None:
         self._watch = asyncio.ensure_future(self._watch_disconnect())

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from twolane.errors import InternalError, InvalidParams, SealError
+from twolane.errors import InternalError, InvalidParams, RequestTimedOut, SealError
 from twolane.lanes.threads import Threads
 from twolane.observe import ErrorContext, Observer
 from twolane.protocol.classify import NAMED_METHODS
@@ -18,6 +18,7 @@ from twolane.server.execute import must_propagate
 if TYPE_CHECKING:
     from twolane.lanes.inbound import Inbound
     from twolane.lanes.notify import HandlerNotify
+    from twolane.protocol.message import RequestId
     from twolane.protocol.revisions import Era
     from twolane.seal import Sealer
     from twolane.server.servable import Servable
@@ -47,7 +48,7 @@ class Service:
         page_size: entries per list page, or None.
         max_worker_threads: plain ``def`` handlers that run at once.
         single_use_state: whether sealed request state opens once only.
-        state_ttl: seconds that request state lives.
+        request_timeout: seconds for factory and handler together, or None.
     """
 
     def __init__(
@@ -113,12 +114,25 @@ class Service:
 
     def report(self, exc: BaseException, call: Call) -> None:
         """Hand a failure to ``on_error``; the log has it already."""
-        self.observer.report(exc, error_context(call), logged=True)
+        context = error_context(call.lane, call.method, call.params, call.request_id, call.client_info)
+        self.observer.report(exc, context, logged=True)
 
     async def timed(self, work: Awaitable[_Result]) -> _Result:
-        """Await *work* within ``request_timeout``; raises :class:`TimeoutError`."""
-        async with asyncio.timeout(self.request_timeout):
+        """
+        Await *work* within ``request_timeout``.
+
+        Raises:
+            RequestTimedOut: the time is over, and the work was cancelled.
+        """
+        if self.request_timeout is None:
             return await work
+        try:
+            async with asyncio.timeout(self.request_timeout) as limit:
+                return await work
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise RequestTimedOut(self.request_timeout) from None
 
 
 def _takes_context(factory: Factory) -> bool:
@@ -154,13 +168,9 @@ def name_of(method: str | None, params: dict[str, Any] | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def error_context(call: Call) -> ErrorContext:
+def error_context(
+    lane: str, method: str, params: dict[str, Any] | None, request_id: RequestId | None, client: dict[str, Any] | None
+) -> ErrorContext:
     """Say which request a failure belongs to."""
-    client = (call.client_info or {}).get("name")
-    return ErrorContext(
-        lane=call.lane,
-        method=call.method,
-        name=name_of(call.method, call.params),
-        request_id=call.request_id,
-        client_name=client if isinstance(client, str) else None,
-    )
+    name = (client or {}).get("name")
+    return ErrorContext(lane, method, name_of(method, params), request_id, name if isinstance(name, str) else None)

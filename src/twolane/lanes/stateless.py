@@ -14,8 +14,7 @@ from twolane.errors import (
     ServerOutputError,
 )
 from twolane.lanes.exchange import Answer, Exchange, StreamProfile, send_answer
-from twolane.lanes.service import Service, name_of
-from twolane.observe import ErrorContext
+from twolane.lanes.service import Service, error_context, name_of
 from twolane.protocol.classify import header_mismatch
 from twolane.protocol.headers import check_params
 from twolane.protocol.inputs import InputRequired
@@ -58,26 +57,14 @@ class StatelessLane:
         self._service = service
         self._hub = hub
         self._profile = profile
-        self._work = self._serve if service.request_timeout is None else self._serve_in_time
 
     async def handle(self, request: Modern, inbound: Inbound) -> tuple[int, int | None]:
         """Answer one request. Returns HTTP status and JSON-RPC error code, for the record."""
         if request.method == "subscriptions/listen":
             return await self._listen(request, inbound)
         exchange = inbound.exchange(self._profile, self.name)
-        answer = await exchange.run(self._work(request, inbound, exchange))
+        answer = await exchange.run(self._serve(request, inbound, exchange))
         return (499, None) if answer is None else (answer.status, answer.code)
-
-    async def _serve_in_time(self, request: Modern, inbound: Inbound, exchange: Exchange) -> Answer:
-        seconds = self._service.request_timeout
-        assert seconds is not None
-        try:
-            return await self._service.timed(self._serve(request, inbound, exchange))
-        except TimeoutError:
-            timeout = RequestTimedOut(seconds)
-            context = ErrorContext(self.name, request.method, name_of(request.method, request.params), request.id)
-            self._service.observer.report(timeout, context)
-            return error_answer(request.id, timeout)
 
     async def _serve(self, request: Modern, inbound: Inbound, exchange: Exchange) -> Answer:
         if request.method in _DROPPED:
@@ -92,27 +79,42 @@ class StatelessLane:
             request.id,
             envelope.meta,
         )
+        failure: McpError
         with span:
             try:
-                server = await service.build("modern", inbound)
-                if request.method == "server/discover":
-                    result = _discover(server)
-                elif (mismatch := _param_mismatch(server, request, inbound)) is not None:
-                    span.fail(mismatch.code, mismatch.message)
-                    return refusal_answer(mismatch)
-                else:
-                    result = await self._dispatch(server, request, inbound, exchange)
-                    if result.get("isError"):
-                        span.tool_error()
+                outcome = await service.timed(self._result(request, inbound, exchange))
+                if isinstance(outcome, Refusal):
+                    span.fail(outcome.code, outcome.message)
+                    return refusal_answer(outcome)
+                server, result = outcome
+                if result.get("isError"):
+                    span.tool_error()
                 return Answer(200, modern_result(request.id, result, server.info()))
+            except RequestTimedOut as exc:
+                failure = exc
+                self._report(failure, request)
             except McpError as exc:
-                span.fail(exc.code, exc.message)
-                return error_answer(request.id, exc)
+                failure = exc
             except EncodeError as exc:
                 failure = ServerOutputError(f"The result of {request.method} has no JSON form: {exc}")
-                service.observer.report(failure, ErrorContext(self.name, request.method, None, request.id))
-                span.fail(failure.code, failure.message)
-                return error_answer(request.id, failure)
+                self._report(failure, request)
+            span.fail(failure.code, failure.message)
+            return error_answer(request.id, failure)
+
+    def _report(self, failure: McpError, request: Modern) -> None:
+        context = error_context(self.name, request.method, request.params, request.id, request.envelope.client_info)
+        self._service.observer.report(failure, context)
+
+    async def _result(
+        self, request: Modern, inbound: Inbound, exchange: Exchange
+    ) -> tuple[Servable, dict[str, Any]] | Refusal:
+        server = await self._service.build("modern", inbound)
+        if request.method == "server/discover":
+            return server, _discover(server)
+        mismatch = _param_mismatch(server, request, inbound)
+        if mismatch is not None:
+            return mismatch
+        return server, await self._dispatch(server, request, inbound, exchange)
 
     async def _dispatch(
         self, server: Servable, request: Modern, inbound: Inbound, exchange: Exchange
@@ -145,33 +147,31 @@ class StatelessLane:
         return await lower(result, call, service) if isinstance(result, InputRequired) else result
 
     async def _listen(self, request: Modern, inbound: Inbound) -> tuple[int, int | None]:
-        refusal: Refusal | None = None
-        capabilities: dict[str, Any] = {}
-        server: Servable | None = None
         if not inbound.accepts.sse:
-            refusal = refuse(
+            refusal: Refusal | None = refuse(
                 406, "not_acceptable", "subscriptions/listen answers with text/event-stream; accept that type"
             )._replace(id=request.id)
         else:
             refusal = self._hub.refusal(request.id, request.params, inbound.principal)
-        if refusal is None:
-            try:
-                server = await self._service.build("modern", inbound)
-                capabilities = server.capabilities("modern", push=True)
-            except McpError as exc:
-                answer = error_answer(request.id, exc)
-                await send_answer(inbound.send, answer.status, answer.body, inbound.cors)
-                return answer.status, answer.code
-            # Asked again: the factory may have let others in.
-            refusal = self._hub.refusal(request.id, request.params, inbound.principal)
         if refusal is not None:
-            await send_answer(inbound.send, refusal.status, refusal_answer(refusal).body, inbound.cors)
-            return refusal.status, refusal.code
-        assert server is not None
+            return await _send(refusal_answer(refusal), inbound)
+        exchange = inbound.exchange(StreamProfile("json"), self.name)
+        try:
+            server = await exchange.watched(self._service.timed(self._service.build("modern", inbound)))
+        except McpError as exc:
+            if isinstance(exc, RequestTimedOut):
+                self._report(exc, request)
+            return await _send(error_answer(request.id, exc), inbound)
+        if server is None:
+            return 499, None
+        # Asked again: others may have come while the factory ran.
+        refusal = self._hub.refusal(request.id, request.params, inbound.principal)
+        if refusal is not None:
+            return await _send(refusal_answer(refusal), inbound)
         await self._hub.serve(
             request.id,
             request.params,
-            capabilities=capabilities,
+            capabilities=server.capabilities("modern", push=True),
             server_info=server.info(),
             principal=inbound.principal,
             headers=inbound.cors,
@@ -179,6 +179,11 @@ class StatelessLane:
             send=inbound.send,
         )
         return 200, None
+
+
+async def _send(answer: Answer, inbound: Inbound) -> tuple[int, int | None]:
+    await send_answer(inbound.send, answer.status, answer.body, inbound.cors)
+    return answer.status, answer.code
 
 
 def error_answer(request_id: RequestId, exc: McpError) -> Answer:

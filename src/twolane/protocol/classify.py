@@ -42,6 +42,7 @@ __all__ = [
     "Verdict",
     "classify",
     "header_mismatch",
+    "id_of",
     "parse",
     "unsupported_version",
 ]
@@ -205,6 +206,15 @@ def _classify_batch(values: list[Any], version_header: str | None) -> Legacy | R
             return message._replace(id=None)
         messages.append(message)
     return Legacy(tuple(messages), True, version_header)
+
+
+def id_of(verdict: Verdict) -> RequestId | None:
+    """Return the id of the one request that *verdict* is about, if there is one."""
+    if isinstance(verdict, Modern | Refusal):
+        return verdict.id
+    if isinstance(verdict, Legacy) and not verdict.batch and isinstance(message := verdict.messages[0], Message):
+        return message.id
+    return None
 
 
 def unsupported_version(

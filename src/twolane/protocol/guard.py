@@ -9,7 +9,7 @@ was checked against a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -70,8 +70,12 @@ class Guard:
         allowed_origins: Iterable[str] | str | None,
         cors_origins: Iterable[str] = (),
     ) -> None:
-        self._any_host = allowed_hostnames == _ANY
-        self._any_origin = allowed_origins == _ANY
+        if allowed_hostnames is not None and not isinstance(allowed_hostnames, str):
+            allowed_hostnames = tuple(allowed_hostnames)
+        if allowed_origins is not None and not isinstance(allowed_origins, str):
+            allowed_origins = tuple(allowed_origins)
+        self._any_host = _is_any(allowed_hostnames)
+        self._any_origin = _is_any(allowed_origins)
         self._hosts: frozenset[str] | None = None
         if allowed_hostnames is not None and not self._any_host:
             self._hosts = frozenset(_hostname(entry) for entry in _entries("allowed_hostnames", allowed_hostnames))
@@ -95,9 +99,9 @@ class Guard:
         self._origins = frozenset(exact)
 
     @property
-    def has_host_list(self) -> bool:
-        """Whether the Host is checked on every request, on loopback or not."""
-        return self._hosts is not None
+    def settles_hosts(self) -> bool:
+        """Whether somebody decided which hosts are served, on loopback sockets and elsewhere."""
+        return self._hosts is not None or self._any_host
 
     def check(self, host: str | None, origin: str | None, server: str | None) -> Refusal | None:
         """
@@ -137,6 +141,11 @@ class Guard:
             "origin_not_allowed",
             f"Origin {origin[:200]!r} is not allowed; the server's option allowed_origin_hostnames would allow it",
         )
+
+
+def _is_any(option: Sequence[str] | str | None) -> bool:
+    """Tell whether the option is ``"*"``, alone or in a list as a command line gives it."""
+    return option is not None and _ANY in option if not isinstance(option, str) else option == _ANY
 
 
 def _entries(option: str, value: Iterable[str] | str) -> Iterable[str]:
