@@ -68,6 +68,7 @@ def posted(value: Any, version: str | None = None) -> Request:
         ([{"type": "http.request"}], b""),
         (chunks(b"0123456789"), b"0123456789"),
         (chunks(b"01234", b"56789"), b"0123456789"),
+        ([*chunks(b"0", b"1")[:1], {"type": "http.request", "body": b"1"}], b"01"),
         (chunks(b"", b"0", b"", b"1", b""), b"01"),
     ],
 )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from twolane.auth.ambient import ambient_auth, settle
+from twolane.auth.callers import AUTH_INFO, Callers
 from twolane.auth.context import current
-from twolane.auth.info import AuthInfo, McpAuthContext, principal_of
+from twolane.auth.info import AuthInfo
 from twolane.backends import open_backend
 from twolane.body import BODY, DECODED, DEFAULT_MAX_BODY_SIZE, UNSET, ClientGone, body_of, read_body
 from twolane.edge import Edge
@@ -25,7 +23,6 @@ from twolane.lanes.stateless import StatelessLane, refusal_answer
 from twolane.observe import ErrorContext, Observer
 from twolane.options import (
     HandlerOptions,
-    check_auth_context,
     check_factory,
     choice,
     make_sealer,
@@ -58,9 +55,6 @@ if TYPE_CHECKING:
     from twolane.server.services import Notify
 
 __all__ = ["StatelessMcpHandler", "create_mcp_handler"]
-
-#: Where :meth:`StatelessMcpHandler.fetch` leaves the caller in the ASGI scope.
-_AUTH_INFO = "twolane.auth_info"
 
 
 def create_mcp_handler(factory: Factory, **options: Unpack[HandlerOptions]) -> StatelessMcpHandler:
@@ -144,7 +138,7 @@ class StatelessMcpHandler:
             max_body_size=self._max_body_size,
             response_mode=mode,
         )
-        self._auth_context = check_auth_context(options.get("auth_context"))
+        self._callers = Callers(options.get("auth_context"))
         backend = options.get("backend")
         self._owns_backend = backend is None or isinstance(backend, str)
         self._backend = open_backend(backend)
@@ -229,9 +223,9 @@ class StatelessMcpHandler:
                 verdict = await self._understand(inbound)
             except ClientGone:
                 return
-        lane = "none"
         if isinstance(verdict, Legacy):
             verdict = self._route_legacy(verdict)
+        lane = "none"
         if inbound is not None and not isinstance(verdict, Refusal):
             verdict = await self._authenticate(inbound, id_of(verdict)) or verdict
         try:
@@ -265,13 +259,13 @@ class StatelessMcpHandler:
         """Read, decode and classify the body, or take what an earlier reader left in the scope."""
         scope = inbound.scope
         value: Any = scope.get(DECODED, UNSET)
+        body = scope.get(BODY)
+        if body is None:
+            body = await read_body(inbound.receive, self._max_body_size) if value is UNSET else b""
+        if body is None or len(body) > self._max_body_size:
+            return self._edge.too_large()
+        inbound.body = body
         if value is UNSET:
-            body = scope.get(BODY)
-            if body is None:
-                body = await read_body(inbound.receive, self._max_body_size)
-            if body is None or len(body) > self._max_body_size:
-                return self._edge.too_large()
-            inbound.body = body
             value = parse(body)
             if isinstance(value, Refusal):
                 return value
@@ -295,24 +289,12 @@ class StatelessMcpHandler:
 
     async def _authenticate(self, inbound: Inbound, request_id: RequestId | None) -> Refusal | None:
         """Settle who is calling. What goes wrong here is the deployment's fault, so nothing is served."""
-        scope = inbound.scope
         try:
-            auth_info = settle(scope.get(_AUTH_INFO), ambient_auth(scope))
-            inbound.auth_info = auth_info
-            inbound.principal = principal_of(auth_info)
-            option = self._auth_context
-            if callable(option):
-                context = option(inbound.request())
-                if inspect.isawaitable(context):
-                    context = await context
-                inbound.auth_context = check_auth_context(context)
-            elif option is not None:
-                inbound.auth_context = option
-            elif auth_info is not None and isinstance(props := auth_info.extra.get("props"), Mapping):
-                inbound.auth_context = McpAuthContext(props)
+            caller = await self._callers.of(inbound.scope, inbound.request)
         except Exception as exc:
             self._observer.report(exc, ErrorContext("none", "authentication"))
             return Refusal(500, INTERNAL_ERROR, "Internal server error", {"reason": "authentication"}, request_id)
+        inbound.auth_info, inbound.principal, inbound.auth_context = caller
         return None
 
     async def _refuse(self, refusal: Refusal, headers: Headers, cors: RawHeaders, send: Send) -> tuple[int, int | None]:
@@ -364,15 +346,21 @@ class StatelessMcpHandler:
         Raises:
             TypeError: the body was consumed and no *parsed_body* is given.
         """
+        from starlette.requests import ClientDisconnect
+        from starlette.responses import Response
+
         from twolane.bridge import respond
 
         extra: dict[str, Any] = {}
         if auth_info is not None:
-            extra[_AUTH_INFO] = auth_info
+            extra[AUTH_INFO] = auth_info
         if parsed_body is not UNSET:
             extra[DECODED] = parsed_body
         elif DECODED not in request.scope:
-            extra[BODY] = await body_of(request, self._max_body_size)
+            try:
+                extra[BODY] = await body_of(request, self._max_body_size)
+            except ClientDisconnect:
+                return Response(status_code=499)
         return await respond(self, request, extra, body=b"")
 
     # -- the end -----------------------------------------------------------------------------------------------

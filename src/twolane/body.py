@@ -75,6 +75,7 @@ async def body_of(request: Request, limit: int) -> bytes:
         The body; of one that exceeds *limit* bytes, the beginning, which exceeds it too.
 
     Raises:
+        starlette.requests.ClientDisconnect: the client left before the end of the body.
         TypeError: the body was consumed without being kept.
     """
     body = request.scope.get(BODY)

@@ -179,13 +179,6 @@ def check_factory(factory: Any) -> None:
         )
 
 
-def check_auth_context(value: Any) -> Any:
-    """Return *value* if it is an auth context, a function that makes one, or None; raises :class:`TypeError`."""
-    if value is None or isinstance(value, McpAuthContext) or callable(value):
-        return value
-    raise TypeError(f"auth_context takes a McpAuthContext or a function of the request, not {type(value).__name__}")
-
-
 def make_sealer(options: HandlerOptions, backend: Backend) -> Sealer:
     """
     Build the sealer: with the keys of ``state_keys``, else those of the environment, else those of the backend.

@@ -69,6 +69,37 @@ def test_beside_a_2025_handler() -> None:
         assert old_claim.error["code"] == -32022
 
 
+async def test_a_client_that_leaves_during_its_body() -> None:
+    """Through fetch, a client that leaves before the end of its body gets an empty 499 and raises nothing."""
+    handler = create_mcp_handler(make_factory(Seen()))
+    inbox = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+
+    async def receive() -> Any:
+        return inbox.pop(0)
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [], "query_string": b""}
+    assert (await handler.fetch(Request(scope, receive))).status_code == 499
+
+
+def test_the_limit_holds_after_is_legacy_request() -> None:
+    """A body that is_legacy_request read is still held to the handler's own limit, and can be read by the tool."""
+    handler = create_mcp_handler(make_factory(Seen()), max_body_size=2000)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        assert not await is_legacy_request(request)
+        await handler(scope, request.receive, send)
+
+    with running(app) as port:
+        client = Client(port)
+        assert client.call("body_again").result["structuredContent"]["result"] > 100
+        answer = client.post(
+            modern_body("tools/call", {"name": "greet", "arguments": {"name": "x" * 3000}}),
+            modern_headers("tools/call", {"name": "greet"}),
+        )
+        assert answer.status == 413
+
+
 def test_a_parsed_body() -> None:
     """A framework that has read the body hands over its JSON value; without it a consumed body is a TypeError."""
     handler = create_mcp_handler(make_factory(Seen()))
