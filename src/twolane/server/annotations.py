@@ -104,6 +104,11 @@ class _Collector(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         self.roots.add(node.id)
 
+    def visit_Constant(self, node: ast.Constant) -> None:
+        # A quoted annotation in a module that postpones all of them is a string within a string.
+        if isinstance(node.value, str):
+            _collect(node.value, self.roots, self.chains)
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         names = [node.attr]
         inner = node.value
@@ -120,18 +125,8 @@ class _Collector(ast.NodeVisitor):
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         for index, item in enumerate(items):
             data = name == "Literal" or (name == "Annotated" and index > 0)
-            if isinstance(item, ast.Constant):
-                if isinstance(item.value, str) and not data:
-                    _collect(item.value, self.roots, self.chains)
-            else:
+            if not (data and isinstance(item, ast.Constant)):
                 self.visit(item)
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        for side in (node.left, node.right):
-            if isinstance(side, ast.Constant) and isinstance(side.value, str):
-                _collect(side.value, self.roots, self.chains)
-            else:
-                self.visit(side)
 
 
 def resolve(
