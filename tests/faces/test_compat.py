@@ -63,7 +63,8 @@ def test_housekeeping(client: Client) -> None:
     """ping, a log level and subscriptions are answered with an empty result; a bad level is -32602."""
     assert client.legacy("ping").result == {}
     assert client.legacy("logging/setLevel", {"level": "debug"}).result == {}
-    assert client.legacy("logging/setLevel", {"level": "loud"}).error["code"] == -32602
+    for level in ("loud", [], None):
+        assert client.legacy("logging/setLevel", {"level": level}).error["code"] == -32602
     assert client.legacy("resources/subscribe", {"uri": "faces://text"}).result == {}
     assert client.legacy("resources/unsubscribe", {"uri": "faces://text"}).result == {}
     unknown = client.legacy("no/such")

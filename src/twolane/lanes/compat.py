@@ -205,7 +205,8 @@ def _ping(server: Servable, params: dict[str, Any]) -> dict[str, Any]:
 def _set_level(server: Servable, params: dict[str, Any]) -> dict[str, Any]:
     if "logging" not in server.capabilities("legacy", push=False):
         raise MethodNotFound("logging/setLevel")
-    if params.get("level") not in LOG_LEVELS:
+    level = params.get("level")
+    if not isinstance(level, str) or level not in LOG_LEVELS:
         raise InvalidParams(f"logging/setLevel needs params.level, one of {', '.join(LOG_LEVELS)}")
     return {}
 
