@@ -10,6 +10,7 @@ Every error of twolane, in one tree.
     │   ├── MethodNotFound            -32601  HTTP 404
     │   ├── InternalError             -32603
     │   │   ├── ServerOutputError     -32603  the server produced something that cannot be sent
+    │   │   ├── RequestCancelled      -32603  HTTP 500
     │   │   └── RequestTimedOut       -32603  HTTP 504
     │   └── MissingClientCapability   -32021  HTTP 400
     ├── ToolError                     text for the model, sent as an ``isError`` result
@@ -41,6 +42,7 @@ __all__ = [
     "MethodNotFound",
     "MissingClientCapability",
     "PushUnavailable",
+    "RequestCancelled",
     "RequestTimedOut",
     "ResourceNotFound",
     "SealError",
@@ -126,6 +128,15 @@ class InternalError(McpError):
 
 class ServerOutputError(InternalError):
     """A handler produced a result that breaks its own declaration or cannot be sent (-32603)."""
+
+
+class RequestCancelled(InternalError):
+    """The request's task was cancelled on the server's side (-32603, HTTP 500)."""
+
+    status = 500
+
+    def __init__(self) -> None:
+        super().__init__("The request was cancelled on the server", {"reason": "cancelled"})
 
 
 class RequestTimedOut(InternalError):

@@ -17,6 +17,7 @@ from twolane.protocol.media import Accepts
 BOTH = Accepts(True, True)
 JSON_ONLY = Accepts(True, False)
 SSE_ONLY = Accepts(False, True)
+CANCELLED = Answer(500, b'{"jsonrpc":"2.0","id":1,"error":{}}', -32603)
 DONE = Answer(200, b'{"jsonrpc":"2.0","id":1,"result":{}}')
 
 Work = Callable[[Exchange], Awaitable[Answer]]
@@ -35,7 +36,7 @@ async def run(
         wire.receive, wire.send, profile=profile or StreamProfile(), accepts=accepts, headers=(), lane="stateless"
     )
     async with asyncio.timeout(5):
-        return await exchange.run(work(exchange))
+        return await exchange.run(work(exchange), lambda: CANCELLED)
 
 
 async def quick(exchange: Exchange) -> Answer:
@@ -206,7 +207,7 @@ async def test_our_own_end_is_no_disconnect() -> None:
 
 
 async def test_a_foreign_cancellation_passes() -> None:
-    """A cancellation by whoever runs the application is passed on, not taken for a disconnect."""
+    """A cancellation by whoever runs the application is answered and passed on, not taken for a disconnect."""
     wire = Wire()
 
     async def endless(exchange: Exchange) -> Answer:
@@ -218,7 +219,8 @@ async def test_a_foreign_cancellation_passes() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert wire.sent == []
+    assert wire.status == 500
+    assert wire.ended
 
 
 async def test_a_broken_pipe_is_a_disconnect() -> None:
@@ -235,7 +237,7 @@ async def test_a_broken_pipe_is_a_disconnect() -> None:
 
     exchange = Exchange(wire.receive, broken, profile=StreamProfile(), accepts=BOTH, headers=(), lane="stateless")
     async with asyncio.timeout(5):
-        assert await exchange.run(chatty(exchange)) is None
+        assert await exchange.run(chatty(exchange), lambda: CANCELLED) is None
     assert exchange.cancelled
 
 

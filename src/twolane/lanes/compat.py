@@ -18,6 +18,7 @@ from twolane.errors import (
     McpError,
     MethodNotFound,
     PushUnavailable,
+    RequestCancelled,
     RequestTimedOut,
     ResourceNotFound,
     ServerOutputError,
@@ -78,7 +79,9 @@ class CompatLane:
             await send_empty(inbound.send, 202, inbound.cors)
             return 202, None
         exchange = inbound.exchange(self._profile, self.name)
-        answer = await exchange.run(self._serve(requests, traffic, inbound, exchange))
+        answer = await exchange.run(
+            self._serve(requests, traffic, inbound, exchange), lambda: _cancelled(requests, traffic.batch)
+        )
         return (499, None) if answer is None else (answer.status, answer.code)
 
     async def _serve(self, requests: list[Message], traffic: Legacy, inbound: Inbound, exchange: Exchange) -> Answer:
@@ -238,6 +241,11 @@ def _error(request: Message, exc: McpError) -> bytes:
         return error_message(request.id, code, exc.message, exc.data)
     except EncodeError:
         return error_message(request.id, code, exc.message.encode("utf-8", "replace").decode())
+
+
+def _cancelled(requests: list[Message], batch: bool) -> Answer:
+    failure = RequestCancelled()
+    return Answer(failure.status, _joined([_error(request, failure) for request in requests], batch), failure.code)
 
 
 def _joined(bodies: list[bytes], batch: bool) -> bytes:

@@ -11,7 +11,7 @@ before the last write, because servers report the completed response as a discon
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -40,6 +40,8 @@ __all__ = [
 
 #: Seconds a handler runs before its connection is watched.
 GRACE = 0.05
+#: Seconds that the answer to a cancelled request may take to leave.
+_LAST_WORD = 1.0
 
 _Result = TypeVar("_Result")
 
@@ -155,14 +157,25 @@ class Exchange:
 
     # -- the request's life ------------------------------------------------------------------------------------
 
-    async def run(self, work: Awaitable[Answer]) -> Answer | None:
+    async def run(self, work: Awaitable[Answer], if_cancelled: Callable[[], Answer]) -> Answer | None:
         """
         Run *work* to its answer and send that.
+
+        Args:
+            work: serves the request.
+            if_cancelled: the answer when somebody other than the client cancels the task: the handler itself, or
+                whoever runs the application. It is sent, if that can be done at once, and the cancellation goes on.
 
         Returns:
             The answer, or None when the client left first: the work was cancelled and nothing more is sent.
         """
-        answer = await self.watched(work)
+        try:
+            answer = await self.watched(work)
+        except asyncio.CancelledError:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_LAST_WORD):
+                    await self._finish(if_cancelled())
+            raise
         if answer is None:
             return None
         try:

@@ -10,6 +10,7 @@ from twolane.errors import (
     RESOURCE_NOT_FOUND_2025,
     McpError,
     MethodNotFound,
+    RequestCancelled,
     RequestTimedOut,
     ServerOutputError,
 )
@@ -63,7 +64,9 @@ class StatelessLane:
         if request.method == "subscriptions/listen":
             return await self._listen(request, inbound)
         exchange = inbound.exchange(self._profile, self.name)
-        answer = await exchange.run(self._serve(request, inbound, exchange))
+        answer = await exchange.run(
+            self._serve(request, inbound, exchange), lambda: error_answer(request.id, RequestCancelled())
+        )
         return (499, None) if answer is None else (answer.status, answer.code)
 
     async def _serve(self, request: Modern, inbound: Inbound, exchange: Exchange) -> Answer:
