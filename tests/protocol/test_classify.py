@@ -46,7 +46,7 @@ def test_modern_requests(method: str, request_id: int | str) -> None:
 def test_client_info_changes_no_verdict() -> None:
     """Whoever claims to be calling, the verdict is the same."""
     verdicts = []
-    for extra in ({}, {CLIENT_INFO: {"name": "claude", "version": "1"}}, {CLIENT_INFO: {"name": "", "version": "x"}}):
+    for extra in ({}, {CLIENT_INFO: {"name": "editor", "version": "1"}}, {CLIENT_INFO: {"name": "", "version": "x"}}):
         verdict = classify(modern(params={"_meta": enveloped(**extra)}), modern_headers("tools/list"))
         assert isinstance(verdict, Modern)
         verdicts.append(verdict.envelope._replace(client_info=None))
