@@ -61,7 +61,10 @@ async def lift(call: Call, service: Sealing) -> None:
         call.input_responses = lift_responses(params.pop("inputResponses"))
     if "requestState" in params:
         text = params.pop("requestState")
-        binding = state_binding(call.principal, call.method, params, _server_name(call))
+        try:
+            binding = state_binding(call.principal, call.method, params, _server_name(call))
+        except TypeError:  # Only a parsed body can hold such arguments.
+            raise InvalidParams("params.arguments has no JSON form", {"reason": "invalid_request_state"}) from None
         try:
             call.request_state = await service.sealer.open(text, binding, spend=service.single_use_state)
         except SealError as exc:
@@ -94,8 +97,8 @@ async def lower(required: InputRequired, call: Call, service: Sealing) -> dict[s
     if requests:
         result["inputRequests"] = requests
     if required.state is not None:
-        binding = state_binding(call.principal, call.method, call.params, _server_name(call))
         try:
+            binding = state_binding(call.principal, call.method, call.params, _server_name(call))
             result["requestState"] = await service.sealer.seal(required.state, binding)
         except (TypeError, ValueError) as exc:
             _log.error("the state of %s cannot be sealed: %s", call.method, exc)
