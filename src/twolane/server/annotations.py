@@ -9,15 +9,18 @@ compiled for one function is not used for another whose names mean something els
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from operator import attrgetter, is_, or_
+from operator import attrgetter, is_, itemgetter, or_
 from types import FunctionType, GenericAlias, SimpleNamespace, UnionType
 from typing import Annotated, Any, ForwardRef, Literal, NotRequired, Required, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from typing_extensions import TypedDict, is_typeddict
+
+from twolane.server.equality import same, snapshot
 
 __all__ = ["Names", "modern", "resolve"]
 
@@ -26,52 +29,80 @@ _ABSENT: Any = object()
 
 class Names:
     """
-    The objects that the string annotations of one function were resolved with.
+    What the string annotations of one function were resolved with.
 
     ``cells`` are closure variables by index, ``globals`` module variables by name (``_ABSENT`` for builtins and for
-    what was not there), ``chains`` attributes looked up on one of them.
+    what was not there), ``chains`` attributes looked up on one of them. ``evaluated`` are annotations that names do
+    not decide, such as ``Literal[tuple(modes())]``: those are evaluated again each time.
     """
 
-    __slots__ = ("_cells", "_chains", "_globals")
+    __slots__ = ("_cells", "_chains", "_evaluated", "_globals")
 
-    def __init__(self, texts: set[str], function: FunctionType) -> None:
-        roots: set[str] = set()
-        chains: set[tuple[str, str]] = set()
-        for text in texts:
-            _collect(text, roots, chains)
+    def __init__(self, strings: Mapping[str, tuple[Any, Any]], function: FunctionType) -> None:
         closure = _closure(function)
         free = function.__code__.co_freevars
-        self._cells = tuple((free.index(name), closure[name]) for name in sorted(roots) if name in closure)
-        self._globals = tuple(
-            (name, function.__globals__.get(name, _ABSENT)) for name in sorted(roots) if name not in closure
+        roots: dict[str, Any] = {}
+        chains: dict[tuple[str, str], Any] = {}
+        evaluated = []
+        for name, (annotation, value) in strings.items():
+            reader = _Reader(closure, function.__globals__)
+            reader.read(_texts(annotation))
+            roots |= reader.roots
+            chains |= reader.chains
+            if not reader.settled:
+                evaluated.append((name, annotation, value))
+        self._cells = tuple(
+            (free.index(name), _held(closure.get(name, _ABSENT))) for name in sorted(roots) if name in free
         )
-        found = []
-        for name, path in sorted(chains):
-            root = closure.get(name, function.__globals__.get(name, _ABSENT))
-            value = _attribute(root, attrgetter(path))
-            if value is not _ABSENT:
-                found.append((root, attrgetter(path), value))
-        self._chains = tuple(found)
+        self._globals = tuple(
+            (name, _held(function.__globals__.get(name, _ABSENT))) for name in sorted(roots) if name not in closure
+        )
+        self._chains = tuple(
+            (roots[name], attrgetter(path), _held(value))
+            for (name, path), value in sorted(chains.items(), key=itemgetter(0))
+            if value is not _ABSENT
+        )
+        self._evaluated = tuple(evaluated)
 
     def hold(self, function: FunctionType) -> bool:
-        """Tell whether every name means for *function* what it meant before."""
+        """Tell whether every annotation means for *function* what it meant before."""
         variables = function.__globals__
-        for name, value in self._globals:
-            if variables.get(name, _ABSENT) is not value:
+        for name, known in self._globals:
+            value = variables.get(name, _ABSENT)
+            if value is not known and not same(value, known):
                 return False
-        for index, value in self._cells:
+        for index, known in self._cells:
             try:
-                if function.__closure__[index].cell_contents is not value:  # type: ignore[index]
-                    return False
+                value = function.__closure__[index].cell_contents  # type: ignore[index]
             except ValueError:  # the variable is not assigned yet
+                value = _ABSENT
+            if value is not known and not same(value, known):
                 return False
-        return all(_attribute(root, getter) is value for root, getter, value in self._chains)
+        for root, getter, known in self._chains:
+            value = _attribute(root, getter)
+            if value is not known and not same(value, known):
+                return False
+        if self._evaluated:
+            closure = _variables(function)
+            try:
+                return all(
+                    same(_evaluate(annotation, name, function, closure, ""), value)
+                    for name, annotation, value in self._evaluated
+                )
+            except TypeError:
+                return False  # Compiling it tells why.
+        return True
+
+
+def _held(value: Any) -> Any:
+    """Return *value* as something to compare with later: what a list or dict holds now, else the object itself."""
+    return snapshot(value) if type(value) in (dict, list, set, tuple) else value
 
 
 def _attribute(root: Any, getter: Callable[[Any], Any]) -> Any:
     try:
         return getter(root)
-    except AttributeError:
+    except Exception:
         return _ABSENT
 
 
@@ -85,29 +116,65 @@ def _closure(function: FunctionType) -> dict[str, Any]:
     return variables
 
 
-def _collect(text: str, roots: set[str], chains: set[tuple[str, str]]) -> None:
-    """Collect the names in the annotation *text* and the attribute chains on them."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return
-    _Collector(roots, chains).visit(tree)
+def _variables(function: FunctionType | None) -> dict[str, Any]:
+    """The names that an annotation of *function* sees besides those of its module."""
+    if function is None:
+        return {}
+    return _closure(function) | {
+        parameter.__name__: parameter for parameter in getattr(function, "__type_params__", ())
+    }
 
 
-class _Collector(ast.NodeVisitor):
-    """Walks an annotation. A string within it is an annotation too, except in ``Literal`` and metadata."""
+class _Reader(ast.NodeVisitor):
+    """
+    Reads what annotations depend on: ``roots``, names with their values, and ``chains`` of attributes on them.
 
-    def __init__(self, roots: set[str], chains: set[tuple[str, str]]) -> None:
-        self.roots = roots
-        self.chains = chains
+    ``settled`` becomes False where those do not decide what an annotation means. A string within an annotation is one
+    too, except in ``Literal`` and in metadata.
+    """
+
+    def __init__(self, closure: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+        self.roots: dict[str, Any] = {}
+        self.chains: dict[tuple[str, str], Any] = {}
+        self.settled = True
+        self._closure = closure
+        self._variables = variables
+        self._read: set[str] = set()
+        self._data = False
+
+    def read(self, texts: Iterable[str]) -> None:
+        """Read annotations."""
+        for text in texts:
+            if text not in self._read:
+                self._read.add(text)
+                try:
+                    tree = ast.parse(text.strip(), mode="eval").body
+                except (SyntaxError, ValueError):
+                    self.settled = False
+                else:
+                    self._visit(tree, data=False)
+
+    def _visit(self, node: ast.AST, *, data: bool) -> None:
+        before, self._data = self._data, data
+        self.visit(node)
+        self._data = before
+
+    def _value(self, node: ast.AST) -> Any:
+        """Return what a name or a chain of attributes stands for."""
+        if isinstance(node, ast.Name):
+            for names in (self._closure, self._variables, vars(builtins)):
+                if node.id in names:
+                    return names[node.id]
+        elif isinstance(node, ast.Attribute):
+            root = self._value(node.value)
+            if root is not _ABSENT:
+                return _attribute(root, attrgetter(node.attr))
+        return _ABSENT
 
     def visit_Name(self, node: ast.Name) -> None:
-        self.roots.add(node.id)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        # A quoted annotation in a module that postpones all of them is a string within a string.
-        if isinstance(node.value, str):
-            _collect(node.value, self.roots, self.chains)
+        if node.id not in self.roots:
+            value = self.roots[node.id] = self._value(node)
+            self.read(_texts(value) if get_origin(value) is not None else ())  # an alias with quoted names in it
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         names = [node.attr]
@@ -116,17 +183,60 @@ class _Collector(ast.NodeVisitor):
             names.append(inner.attr)
             inner = inner.value
         if isinstance(inner, ast.Name):
-            self.chains.add((inner.id, ".".join(reversed(names))))
+            value = self._value(node)
+            self.chains[inner.id, ".".join(reversed(names))] = value
+            self.read(_texts(value) if get_origin(value) is not None else ())
+        else:
+            self.settled = False
         self.visit(inner)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        # A quoted annotation in a module that postpones all of them is a string within a string.
+        if isinstance(node.value, str) and not self._data:
+            self.read((node.value,))
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self.visit(node.value)
-        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        kind = self._value(node.value)
+        self._check_content(kind)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         for index, item in enumerate(items):
-            data = name == "Literal" or (name == "Annotated" and index > 0)
-            if not (data and isinstance(item, ast.Constant)):
-                self.visit(item)
+            self._visit(item, data=self._data or kind is Literal or (kind is Annotated and index > 0))
+
+    def visit_Starred(self, node: ast.Starred) -> None:
+        self._check_content(self._value(node.value))
+        self.visit(node.value)
+
+    def _check_content(self, value: Any) -> None:
+        """Types stay as they are, and builtins are compared by content; what other objects hold may change."""
+        known = isinstance(value, type) or type(value).__module__ in ("builtins", "typing", "typing_extensions")
+        if not known and value is not _ABSENT:
+            self.settled = False
+
+    def visit_Call(self, node: ast.Call) -> None:
+        made_by = self._value(node.func)
+        if not isinstance(made_by, type | FunctionType) or made_by.__module__.partition(".")[0] not in _REPEATABLE:
+            self.settled = False
+        for part in ast.iter_child_nodes(node):
+            self._visit(part, data=True)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        settled = self.settled
+        super().generic_visit(node)
+        self.settled = settled  # Its body is evaluated later, by whoever calls it.
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if not isinstance(node, _SETTLED):
+            self.settled = False
+        super().generic_visit(node)
+
+
+#: What does not depend on more than the names in it; and packages that make equal objects of equal arguments.
+_SETTLED = (
+    *(ast.BinOp, ast.Dict, ast.List, ast.Set, ast.Slice, ast.Tuple, ast.UnaryOp),
+    *(ast.arg, ast.arguments, ast.expr_context, ast.keyword, ast.operator, ast.unaryop),
+)
+_REPEATABLE = frozenset(("annotated_types", "pydantic", "pydantic_core", "twolane", "typing", "typing_extensions"))
 
 
 def resolve(
@@ -146,19 +256,18 @@ def resolve(
     Raises:
         TypeError: an annotation cannot be resolved.
     """
-    texts: set[str] = set()
+    strings: dict[str, tuple[Any, Any]] = {}
     resolved: dict[str, Any] = {}
     closure: dict[str, Any] | None = None
     for name, annotation in annotations.items():
-        found = _texts(annotation)
-        if found:
-            texts |= found
+        if _texts(annotation):
             if closure is None:
-                closure = _closure(function) if function is not None else {}
-                closure |= {parameter.__name__: parameter for parameter in getattr(function, "__type_params__", ())}
-            annotation = _evaluate(annotation, name, function, closure, where)
+                closure = _variables(function)
+            value = _evaluate(annotation, name, function, closure, where)
+            strings[name] = annotation, value
+            annotation = value
         resolved[name] = modern(annotation)
-    return resolved, Names(texts, function) if texts and function is not None else None
+    return resolved, Names(strings, function) if strings and function is not None else None
 
 
 def _texts(annotation: Any) -> set[str]:
@@ -243,10 +352,13 @@ def _modern_typed_dict(schema: Any, open_: tuple[Any, ...]) -> Any:
         raise TypeError(f"the TypedDict {schema.__name__} has an annotation that cannot be resolved: {exc}") from exc
     fields: dict[str, Any] = {}
     for name, hint in hints.items():
-        if get_origin(hint) in (Required, NotRequired):
+        # Where annotations are strings, Python does not see these marks and takes every key for required.
+        mark = get_origin(hint)
+        if mark in (Required, NotRequired):
             (hint,) = get_args(hint)
-        hint = modern(hint, (*open_, schema))
-        fields[name] = Required[hint] if name in schema.__required_keys__ else NotRequired[hint]
+        else:
+            mark = Required if name in schema.__required_keys__ else NotRequired
+        fields[name] = mark[modern(hint, (*open_, schema))]
     made = TypedDict(schema.__name__, fields)  # type: ignore[misc, no-redef]
     for attribute in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
         if hasattr(schema, attribute):

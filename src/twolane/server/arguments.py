@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, Required, get_args, get_origin
 
 import orjson
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined, to_jsonable_python
+from pydantic_core import PydanticUndefined, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
+from twolane.protocol.message import encode
 from twolane.server.annotations import modern
 from twolane.server.completable import Completable
-from twolane.server.schema import validator_of
+from twolane.server.schema import path_of, validator_of
 from twolane.server.typeschema import adapter_of, as_object_schema, is_strict, json_schema_of, plain_header_params
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ArgumentError", "Arguments", "ParameterInfo", "from_hints", "from_schema", "problems_of"]
 
 _MAX_PROBLEMS = 10
+_MAX_COUNTED = 1_000
 
 Bind = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -77,28 +79,41 @@ def from_hints(parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
         TypeError: a type cannot be validated or described.
     """
     fields: dict[str, Any] = {}
-    defaults: dict[str, Any] = {}
-    factories: dict[str, Callable[[], Any]] = {}
+    listed: dict[str, Any] = {}
+    completers: dict[str, Callable[..., Any] | None] = {}
     for parameter in parameters:
-        annotation = hints.get(parameter.name, Any)
-        default = parameter.default
+        annotation, default = hints.get(parameter.name, Any), parameter.default
         if isinstance(default, FieldInfo):
-            annotation = Annotated[annotation, default]
-            default = inspect.Parameter.empty
-        given = _field_default(annotation, factories, parameter.name)
-        if given is not PydanticUndefined and default is inspect.Parameter.empty:
-            defaults[parameter.name] = given
-        needed = default is inspect.Parameter.empty and given is PydanticUndefined and parameter.name not in factories
-        fields[parameter.name] = (Required if needed else NotRequired)[annotation]
+            annotation, default = Annotated[annotation, default], parameter.empty
+        filled = _fills(annotation, f"{where}: the parameter {parameter.name!r}", default is not parameter.empty)
+        key = _wire_name(annotation, parameter.name)
+        if default is not parameter.empty:
+            listed[key] = default
+            if filled:  # Two defaults: that of the signature counts, as in a model.
+                annotation = Annotated[annotation, Field(default=default)]
+        fields[parameter.name] = (NotRequired if filled or default is not parameter.empty else Required)[annotation]
+        completers[key] = _completer(annotation)
+    adapter, schema = _described(fields, where)
+    schema.pop("title", None)
+    _list_defaults(schema, listed)
+    schema = plain_header_params({"type": "object", "properties": {}, **schema})
+    return Arguments(schema, _infos(schema, completers), _binder(adapter))
+
+
+def _described(fields: dict[str, Any], where: str) -> tuple[Adapter, dict[str, Any]]:
+    """Return the adapter and the schema of all parameters together."""
     shape: Any = TypedDict("Arguments", fields)  # type: ignore[misc]
     what = f"{where}: a parameter"
-    adapter = adapter_of(shape, what)
-    schema = json_schema_of(adapter, "validation", what)
-    schema.pop("title", None)
-    _list_defaults(schema, parameters, defaults)
-    schema = plain_header_params({"type": "object", "properties": {}, **schema})
-    infos = _infos(schema, {name: _completer(hint) for name, hint in hints.items()})
-    return Arguments(schema, infos, _binder(adapter, defaults, factories))
+    try:
+        adapter = adapter_of(shape, what)
+        return adapter, json_schema_of(adapter, "validation", what)
+    except TypeError:
+        if len(fields) != 1:
+            for name, field in fields.items():  # Which one is it?
+                _described({name: field}, where)
+            raise
+        what = f"{where}: the parameter {next(iter(fields))!r}"
+        return (adapter := adapter_of(shape, what)), json_schema_of(adapter, "validation", what)
 
 
 def from_schema(schema: Any, takes: str | None, where: str) -> Arguments:
@@ -116,10 +131,10 @@ def from_schema(schema: Any, takes: str | None, where: str) -> Arguments:
     """
     what = f"{where}: input_schema"
     if isinstance(schema, Mapping):
-        listed = dict(schema)
-        if listed.get("type") != "object":
-            raise ValueError(f'{what} must have "type": "object" at its root (S-096), not {listed.get("type")!r}')
-        validator = validator_of(listed, what)
+        if schema.get("type") != "object":
+            raise ValueError(f'{what} must have "type": "object" at its root (S-096), not {schema.get("type")!r}')
+        validator = validator_of(schema, what)
+        listed = validator.schema()
 
         def bind_dict(arguments: dict[str, Any]) -> dict[str, Any]:
             problems = validator.problems(arguments)
@@ -148,19 +163,30 @@ def from_schema(schema: Any, takes: str | None, where: str) -> Arguments:
 
 def problems_of(error: ValidationError) -> list[tuple[str, str]]:
     """Return pydantic's findings as (path, message) pairs; at most ten, and without the values themselves."""
+    count = error.error_count()
+    if count > _MAX_COUNTED:
+        return [("", f"{count} values do not fit")]  # To list them all would take seconds.
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [(".".join(map(str, detail["loc"])), detail["msg"][:300]) for detail in details[:_MAX_PROBLEMS]]
+    return [(path_of(detail["loc"]), detail["msg"][:300]) for detail in details[:_MAX_PROBLEMS]]
 
 
 def _validator(adapter: Adapter) -> Callable[[Any], Any]:
     """Return the validation function. What is strict must be read as JSON: there a date is a string."""
-    if is_strict(adapter.core_schema):
-        from_json = adapter.validator.validate_json
-        return lambda arguments: from_json(orjson.dumps(arguments))
-    return adapter.validator.validate_python
+    if not is_strict(adapter.core_schema):
+        return adapter.validator.validate_python
+    from_json = adapter.validator.validate_json
+
+    def validate(arguments: Any) -> Any:
+        try:
+            text = to_json(arguments)
+        except ValueError:
+            raise ArgumentError([("", "they hold text that is not Unicode")]) from None
+        return from_json(text)
+
+    return validate
 
 
-def _binder(adapter: Adapter, defaults: dict[str, Any], factories: dict[str, Callable[[], Any]]) -> Bind:
+def _binder(adapter: Adapter) -> Bind:
     validate = _validator(adapter)
 
     def bind(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -169,48 +195,48 @@ def _binder(adapter: Adapter, defaults: dict[str, Any], factories: dict[str, Cal
         except ValidationError as exc:
             raise ArgumentError(problems_of(exc)) from None
 
-    if not defaults and not factories:
-        return bind
-
-    def bind_filling(arguments: dict[str, Any]) -> dict[str, Any]:
-        made = {name: factory() for name, factory in factories.items() if name not in arguments}
-        return {**defaults, **made, **bind(arguments)}
-
-    return bind_filling
+    return bind
 
 
 def _metadata(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
 
 
-def _field_default(annotation: Any, factories: dict[str, Callable[[], Any]], name: str) -> Any:
-    """Return the default that a ``Field(...)`` within *annotation* gives."""
+def _fills(annotation: Any, what: str, has_default: bool) -> bool:
+    """Tell whether a ``Field(...)`` within *annotation* gives a default."""
+    fills = False
     for item in _metadata(annotation):
         if isinstance(item, FieldInfo):
             if item.default_factory is not None:
-                factories[name] = item.default_factory  # type: ignore[assignment]
+                if has_default:
+                    raise TypeError(f"{what} has a default and a default_factory; one is enough")
+                fills = True
             elif item.default is not PydanticUndefined and item.default is not ...:
-                return item.default
-    return PydanticUndefined
+                fills = True
+    return fills
+
+
+def _wire_name(annotation: Any, name: str) -> str:
+    """Return the name of a parameter in the schema: its alias where a ``Field(...)`` gives one."""
+    for item in _metadata(annotation):
+        if isinstance(item, FieldInfo) and isinstance(alias := item.validation_alias or item.alias, str):
+            name = alias
+    return name
 
 
 def _completer(annotation: Any) -> Callable[..., Any] | None:
     return next((item.fn for item in _metadata(annotation) if isinstance(item, Completable)), None)
 
 
-def _list_defaults(
-    schema: dict[str, Any], parameters: Iterable[inspect.Parameter], defaults: Mapping[str, Any]
-) -> None:
+def _list_defaults(schema: dict[str, Any], defaults: Mapping[str, Any]) -> None:
     """Add the parameters' defaults to *schema*; one without a JSON form is left out."""
-    for parameter in parameters:
-        value = defaults.get(parameter.name, parameter.default)
-        listed = schema.get("properties", {}).get(parameter.name)
-        if listed is None or value is inspect.Parameter.empty or isinstance(value, FieldInfo) or "default" in listed:
-            continue
-        try:
-            listed["default"] = orjson.loads(orjson.dumps(to_jsonable_python(value)))
-        except (TypeError, ValueError):
-            continue
+    for name, default in defaults.items():
+        listed = schema.get("properties", {}).get(name)
+        if listed is not None and "default" not in listed:
+            try:
+                listed["default"] = orjson.loads(encode(to_jsonable_python(default)))
+            except (TypeError, ValueError):
+                continue
 
 
 def _infos(schema: Mapping[str, Any], completers: Mapping[str, Callable[..., Any] | None]) -> tuple[ParameterInfo, ...]:

@@ -134,7 +134,7 @@ def parameters_of(anatomy: Anatomy) -> list[inspect.Parameter]:
     Return the parameters that a call still has to fill.
 
     Raises:
-        TypeError: a parameter cannot be passed by name.
+        TypeError: a parameter cannot be passed by name, or a partial fills in what is not there.
     """
     signature = anatomy.signature
     if signature is None:
@@ -152,6 +152,11 @@ def parameters_of(anatomy: Anatomy) -> list[inspect.Parameter]:
         elif parameter.name not in anatomy.fixed:
             _check_kind(parameter, anatomy.where)
             remaining.append(parameter)
+    if skip:
+        raise TypeError(f"{anatomy.where}: more arguments are filled in already than there are parameters")
+    unknown = sorted(anatomy.fixed - signature.parameters.keys())
+    if unknown:
+        raise TypeError(f"{anatomy.where}: a partial fills in {unknown[0]!r}, but there is no such parameter")
     return remaining
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import Parameter, cleandoc
 from types import FunctionType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import orjson
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("twolane.server")
 Kind = Literal["tool", "prompt", "resource"]
 
 #: Different compiled forms kept for one piece of code; a factory that needs more builds its types for each request.
-MAX_VARIANTS = 8
+MAX_VARIANTS = 32
 _MAX_CODES = 4096
 
 _CONSTANTS = frozenset((str, int, float, bool, bytes, type(None)))
@@ -72,14 +72,17 @@ class Compiled:
         result: Callable[[Any], Result],
     ) -> None:
         self.name = anatomy.name
-        self.description = cleandoc(anatomy.doc) if anatomy.doc else None
+        self.description = (cleandoc(anatomy.doc) or None) if anatomy.doc else None
         self.is_async = anatomy.is_async
         self.context_name = context_name
         self.bind: Bind = arguments.bind
         self.parameters: tuple[ParameterInfo, ...] = arguments.parameters
         self.input_schema = arguments.schema
         self.input_json = orjson.dumps(arguments.schema)
-        self.header_params: tuple[HeaderParam, ...] = header_params(arguments.schema)
+        try:
+            self.header_params: tuple[HeaderParam, ...] = header_params(arguments.schema)
+        except ValueError as exc:
+            raise ValueError(f"{anatomy.where}: {exc}") from None
         self.output_schema = output_schema
         self.output_json = None if output_schema is None else orjson.dumps(output_schema)
         self.result = result
@@ -133,8 +136,13 @@ def compile_handler(
                     if variant.fits(handler):
                         return variant.compiled
     else:
-        options = _Options(kind, uri_names, input_schema, output_schema, structured_output)
+        options = _Options(kind, uri_names, _as_dict(input_schema), _as_dict(output_schema), structured_output)
     return _find(handler, options)
+
+
+def _as_dict(schema: Any) -> Any:
+    """A mapping of another kind would be compared by identity, and its content may change."""
+    return dict(schema) if isinstance(schema, Mapping) else schema
 
 
 def _find(handler: Callable[..., Any], options: _Options) -> Compiled:
@@ -152,7 +160,10 @@ def _find(handler: Callable[..., Any], options: _Options) -> Compiled:
             return variant.compiled
     compiled, names = _compile(anatomy, options)
     if len(slot.variants) < MAX_VARIANTS:
-        variant = _Variant(compiled, anatomy, options, function, names)
+        try:
+            variant = _Variant(compiled, anatomy, options, function, names)
+        except RecursionError:  # A default that holds itself can be compared with nothing.
+            return compiled
         slot.variants.append(variant)
         if options is _PLAIN and handler is function:
             slot.plain.append(variant)
@@ -255,8 +266,12 @@ def _same_annotation(value: Any, known: Any) -> bool:
     if kind is UnionType and type(known) is UnionType:
         # ``str | None`` is a new object each time its function is defined.
         mine, theirs = value.__args__, known.__args__
-        if len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True)):
-            return True
+        if len(mine) == len(theirs):
+            for a, b in zip(mine, theirs):  # noqa: B905 - checked above, and this is the hot path
+                if a is not b:
+                    break
+            else:
+                return True
     return same(value, known)
 
 
@@ -298,7 +313,8 @@ def _compile(anatomy: Anatomy, options: _Options) -> tuple[Compiled, Names | Non
                 f"{anatomy.where}: with an input_schema the handler takes the arguments as one parameter, and perhaps "
                 f"the Context; it needs {', '.join(needed)}"
             )
-        arguments = from_schema(options.input_schema, filled[0].name if filled else None, anatomy.where)
+        takes = needed[0] if needed else filled[0].name if filled else None
+        arguments = from_schema(options.input_schema, takes, anatomy.where)
     if options.kind == "resource":
         _check_variables(filled, options.uri_names, anatomy.where)
     schema: dict[str, Any] | None = None
@@ -313,7 +329,10 @@ def _unused(value: Any) -> Result:
 
 
 def _is_context(annotation: Any) -> bool:
-    if get_origin(annotation) in (Union, UnionType):
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_context(get_args(annotation)[0])
+    if origin in (Union, UnionType):
         return any(_is_context(arg) for arg in get_args(annotation))
     return isinstance(annotation, type) and issubclass(annotation, Context)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any, Literal
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, SchemaError
+
+from twolane.protocol.message import EncodeError, encode
 
 __all__ = ["Adapter", "adapter_of", "as_object_schema", "is_strict", "json_schema_of", "plain_header_params"]
 
@@ -38,7 +41,7 @@ def adapter_of(annotation: Any, what: str) -> Adapter:
     except PydanticUndefinedAnnotation as exc:
         raise TypeError(f"{what} has an annotation that cannot be resolved: {exc.name}") from exc
     except PydanticUserError as exc:
-        raise TypeError(f"{what} cannot be handled by pydantic: {exc.message}") from exc
+        raise TypeError(f"{what} cannot be handled by pydantic: {_first_line(exc.message)}") from exc
     except (SchemaError, NameError, TypeError, ValueError) as exc:
         raise TypeError(f"{what} cannot be handled by pydantic: {exc}") from exc
 
@@ -51,9 +54,35 @@ def json_schema_of(adapter: Adapter, mode: Literal["validation", "serialization"
         TypeError: there is no JSON Schema for it; the text begins with *what*.
     """
     try:
-        return adapter.json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
+        schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
     except PydanticUserError as exc:
-        raise TypeError(f"{what} has no JSON Schema: {exc.message}") from exc
+        raise TypeError(f"{what} has no JSON Schema: {_first_line(exc.message)}") from exc
+    except (TypeError, ValueError) as exc:
+        raise TypeError(f"{what} has no JSON Schema: {exc}") from exc
+    try:
+        encode(schema)
+    except EncodeError:
+        schema = _finite(schema)
+        try:
+            encode(schema)
+        except EncodeError as exc:
+            raise TypeError(f"{what} has a JSON Schema that cannot be written as JSON: {exc}") from exc
+    return schema
+
+
+def _finite(schema: Any) -> Any:
+    """Leave out members such as ``"default": inf``, which say nothing that JSON could."""
+    if isinstance(schema, dict):
+        return {
+            key: _finite(value)
+            for key, value in schema.items()
+            if not (isinstance(value, float) and not isfinite(value))
+        }
+    return list(map(_finite, schema)) if isinstance(schema, list) else schema
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def is_strict(schema: CoreSchema) -> bool:
