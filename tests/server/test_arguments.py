@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr, create_model
 
-from twolane import Context
+from twolane import Context, completable
+from twolane.protocol.message import encode
 from twolane.server.arguments import ArgumentError
 from twolane.server.signature import compile_handler
-
-Region = Annotated[str | None, Field(json_schema_extra={"x-mcp-header": "Region"})]
-Limit = Annotated[int, Field(json_schema_extra={"x-mcp-header": "Limit"})]
-Rate = Annotated[float, Field(json_schema_extra={"x-mcp-header": "Rate"})]
 
 
 class Color(enum.Enum):
@@ -37,6 +36,41 @@ class Pair:
 
 class Options(TypedDict, total=False):
     depth: int
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"]
+
+
+class Square(BaseModel):
+    kind: Literal["square"]
+    side: int = 1
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+def complete(value: str) -> list[str]:
+    return []
+
+
+def bound(handler: Any, arguments: Any, **options: Any) -> dict[str, Any]:
+    return compile_handler(handler, **options).bind(arguments)
+
+
+def listed(handler: Any, **options: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = compile_handler(handler, **options).input_schema["properties"]
+    return properties
+
+
+def tenant_of(annotation: Any) -> Any:
+    def tool(value: Any) -> str:
+        """Take."""
+        return ""
+
+    tool.__annotations__["value"] = annotation
+    return tool
 
 
 def test_hints_are_the_schema() -> None:
@@ -132,81 +166,153 @@ def test_field_defaults() -> None:
         compiled.bind({"a": -1})
 
 
-@pytest.mark.parametrize("schema", [Place, Pair, Options])
-def test_models_as_input_schema(schema: Any) -> None:
-    """A model, dataclass or TypedDict as input_schema describes the arguments and arrives as one value."""
+@pytest.mark.parametrize(
+    ("default", "shown"),
+    [
+        (None, None),
+        (Color.RED, "red"),
+        (datetime.date(2026, 7, 28), "2026-07-28"),
+        (Place(city="Graz"), {"city": "Graz", "zip": 0}),
+        ((1, 2), [1, 2]),
+        (SecretStr("hunter2"), "**********"),
+        (math.inf, ...),
+        (math.nan, ...),
+        (10**30, ...),
+        (object(), ...),
+        ("\ud800", ...),
+    ],
+)
+def test_defaults_are_listed(default: Any, shown: Any) -> None:
+    """A default is listed in its JSON form, a secret without its value, and one without a JSON form not at all."""
 
-    async def tool(args: Any, ctx: Context) -> str:
+    def tool(a: Any = default) -> str:
         """Take."""
         return ""
 
-    compiled = compile_handler(tool, input_schema=schema)
-    assert compiled.input_schema["type"] == "object"
-    assert compiled.context_name == "ctx"
-    arguments = {Place: {"city": "Graz"}, Pair: {"left": 1}, Options: {"depth": 1}}[schema]
-    expected = {Place: Place(city="Graz"), Pair: Pair(1), Options: {"depth": 1}}[schema]
-    assert compiled.bind(arguments) == {"args": expected}
-    if schema is not Options:
-        with pytest.raises(ArgumentError):
-            compiled.bind({})
+    compiled = compile_handler(tool)
+    assert compiled.input_schema["properties"]["a"].get("default", ...) == shown
+    assert "required" not in compiled.input_schema
+    assert compiled.bind({}) == {}
+    encode(compiled.input_schema)
 
 
-@pytest.mark.obligation("S-096")
-def test_json_schema_dicts() -> None:
-    """A JSON Schema dict is listed as it is; the handler gets the arguments as sent, or nothing if it takes nothing."""
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False, "x-mine": 1}
+def test_a_default_of_the_signature_goes_before_one_of_a_field() -> None:
+    """Of two defaults the one in the signature counts, listed and bound; with a factory beside it, it is refused."""
 
-    def takes(args: dict[str, Any]) -> str:
+    def tool(
+        a: Annotated[int, Field(default=6)] = 7,
+        b: Annotated[int, Field(default=1), Field(default=2)] = Field(default=3, ge=0),
+    ) -> str:
         """Take."""
         return ""
 
-    def takes_none(ctx: Context) -> str:
-        """Take nothing."""
-        return ""
-
-    compiled = compile_handler(takes, input_schema=schema)
-    assert compiled.input_schema == schema
-    assert compiled.bind({"a": 1}) == {"args": {"a": 1}}
-    assert compile_handler(takes_none, input_schema=schema).bind({"a": 1}) == {}
-    for bad in ({"a": "x"}, {"b": 1}):
-        with pytest.raises(ArgumentError):
-            compiled.bind(bad)
-    for root in ({"type": "array"}, {}, {"properties": {}}):
-        with pytest.raises(ValueError, match="root"):
-            compile_handler(takes, input_schema=root)
-
-
-@pytest.mark.obligation("S-050")
-def test_header_parameters() -> None:
-    """An optional parameter with x-mcp-header is listed as the plain type clients accept; bad ones are refused."""
-
-    def good(region: Region = None, limit: Limit = 1) -> str:
+    def both(a: Annotated[list[int] | None, Field(default_factory=list)] = None) -> str:
         """Take."""
         return ""
 
-    compiled = compile_handler(good)
-    assert compiled.input_schema["properties"]["region"] == {"type": "string", "x-mcp-header": "Region"}
-    assert {param.header for param in compiled.header_params} == {"mcp-param-region", "mcp-param-limit"}
+    assert [schema["default"] for schema in listed(tool).values()] == [7, 3]
+    assert bound(tool, {}) == {"a": 7, "b": 3}
+    assert bound(tool, {"a": 1, "b": 2}) == {"a": 1, "b": 2}
+    with pytest.raises(TypeError, match=r"both\(\): the parameter 'a' has a default and a default_factory"):
+        compile_handler(both)
 
-    def bad(rate: Rate) -> str:
+
+def test_a_default_is_not_shared_between_calls() -> None:
+    """What a handler does to a mutable Field default is gone at the next call: calls are other tenants' calls."""
+    made = []
+
+    def factory() -> list[str]:
+        made.append(1)
+        return []
+
+    def tool(a: list[str] = Field(["x"]), b: list[str] = Field(default_factory=factory)) -> str:  # noqa: B008
         """Take."""
         return ""
 
-    with pytest.raises(ValueError, match="string, integer or boolean"):
-        compile_handler(bad)
+    bind = compile_handler(tool).bind
+    for value in bind({}).values():
+        value.append("secret")
+    assert bind({}) == {"a": ["x"], "b": []}
+    assert len(made) == 2
 
 
-@pytest.mark.obligation("S-105")
-@pytest.mark.parametrize("value", [None, [], "text", 5, {"n": None}, {"n": [1]}, {"n": {}}, {"n": 1.5}, {"n": 10**30}])
-def test_nothing_but_an_argument_error(value: Any) -> None:
-    """Whatever a client sends either binds or is an ArgumentError."""
+def test_a_factory_may_look_at_the_other_arguments() -> None:
+    """A default_factory with a parameter receives what was validated so far."""
 
-    def tool(n: int) -> str:
+    def tool(a: int, b: Annotated[int, Field(default_factory=lambda given: given["a"] + 1)]) -> str:
         """Take."""
         return ""
 
-    try:
-        bound = compile_handler(tool).bind(value)
-    except ArgumentError:
-        return
-    assert type(bound["n"]) is int
+    assert bound(tool, {"a": "3"}) == {"a": 3, "b": 4}
+
+
+def test_aliases() -> None:
+    """A parameter with an alias is listed and sent under it, its default and completer included; its name is not."""
+
+    def tool(
+        a: Annotated[str, Field(alias="from"), completable(complete)] = "x",
+        b: Annotated[list[int], Field(default_factory=list, validation_alias="to")] = Field(),  # noqa: B008
+    ) -> str:
+        """Take."""
+        return ""
+
+    compiled = compile_handler(tool)
+    assert compiled.input_schema["properties"]["from"]["default"] == "x"
+    assert [(p.name, p.required, p.completer) for p in compiled.parameters] == [
+        ("from", False, complete),
+        ("to", False, None),
+    ]
+    assert compiled.bind({"from": "y", "to": [1]}) == {"a": "y", "b": [1]}
+    assert compiled.bind({"a": "y", "b": [1]}) == {"b": []}
+
+
+def test_arguments_cannot_reach_what_is_filled_in() -> None:
+    """Arguments named like the context, like ``self`` or like what a partial fills in are ignored."""
+
+    class Service:
+        def method(self, a: int, ctx: Context, fixed: str = "") -> str:
+            """Take."""
+            return ""
+
+    handler = functools.partial(Service().method, fixed="x")
+    assert bound(handler, {"a": 1, "ctx": 2, "self": 3, "fixed": "y", "return": 4, "": 5}) == {"a": 1}
+
+
+def test_unions_models_and_dates_keep_their_form() -> None:
+    """Discriminated unions, recursive models, dates and dictionaries are described by reference and bound as types."""
+
+    def tool(
+        shape: Annotated[Circle | Square, Field(discriminator="kind")],
+        tree: Tree,
+        at: datetime.datetime,
+        either: int | str,
+        counts: dict[str, int] | None = None,
+    ) -> str:
+        """Take."""
+        return ""
+
+    schema = compile_handler(tool).input_schema
+    assert list(schema["properties"]) == ["shape", "tree", "at", "either", "counts"]
+    assert schema["properties"]["at"] == {"type": "string", "format": "date-time"}
+    assert schema["properties"]["tree"] == {"$ref": "#/$defs/Tree"}
+    assert schema["properties"]["either"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    value = bound(
+        tool,
+        {
+            "shape": {"kind": "square", "side": "2"},
+            "tree": {"children": [{"children": []}]},
+            "at": "2026-07-28T12:00:00Z",
+            "either": "5",
+        },
+    )
+    assert value["shape"] == Square(kind="square", side=2)
+    assert value["tree"] == Tree(children=[Tree(children=[])])
+    assert value["at"] == datetime.datetime(2026, 7, 28, 12, tzinfo=datetime.UTC)
+    assert value["either"] == "5"
+
+
+def test_a_model_named_like_our_own_type() -> None:
+    """A user's model may have any name, that of the compiler's own container included."""
+    model = create_model("Arguments", a=(int, ...))
+    assert bound(tenant_of(model), {"value": {"a": 1}}) == {"value": model(a=1)}
+    assert listed(tenant_of(model))["value"] == {"$ref": "#/$defs/Arguments"}

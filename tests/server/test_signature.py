@@ -10,7 +10,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from pydantic import BaseModel, Field
@@ -30,7 +30,17 @@ def properties(handler: Callable[..., Any], **options: Any) -> Any:
     return compile_handler(handler, **options).input_schema["properties"]
 
 
-@pytest.mark.parametrize("annotation", [Context, Context | None, "Context", "Context | None"])
+class OwnContext(Context):
+    """A context that a user derived."""
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(Context, Context | None, Optional[Context], Annotated[Context, "doc"], Annotated[Context | None, "doc"]),  # noqa: UP045
+        *("Context", "Context | None", "Optional[Context]", "Annotated[Context, 'doc']", OwnContext),
+    ],
+)
 def test_the_context_is_injected(annotation: Any) -> None:
     """A parameter annotated with Context, under any name, is injected and not part of the schema."""
 
@@ -42,6 +52,18 @@ def test_the_context_is_injected(annotation: Any) -> None:
     compiled = compile_handler(tool)
     assert compiled.context_name == "anything"
     assert set(compiled.input_schema["properties"]) == {"a"}
+
+
+def test_there_is_one_context() -> None:
+    """Two parameters for the context are a mistake, and a list of contexts is not one."""
+
+    def two(a: Context, b: Context) -> None: ...
+    def many(a: list[Context]) -> None: ...
+
+    with pytest.raises(TypeError, match=r"two\(\): the parameters a, b are all the Context"):
+        compile_handler(two)
+    with pytest.raises(TypeError, match=r"many\(\): the parameter 'a' cannot be handled"):
+        compile_handler(many)
 
 
 def test_names_and_descriptions() -> None:
@@ -58,6 +80,8 @@ def test_names_and_descriptions() -> None:
     compiled = compile_handler(tool)
     assert (compiled.name, compiled.description) == ("tool", "Do it.\n\nAll of it.")
     assert compile_handler(lambda: 1).description is None
+    tool.__doc__ = "  \n "
+    assert compile_handler(tool).description is None
 
 
 def test_refused_signatures() -> None:

@@ -91,7 +91,9 @@ def from_hints(parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
             listed[key] = default
             if filled:  # Two defaults: that of the signature counts, as in a model.
                 annotation = Annotated[annotation, Field(default=default)]
-        fields[parameter.name] = (NotRequired if filled or default is not parameter.empty else Required)[annotation]
+        needed = not filled and default is parameter.empty
+        # With a mark of its own: typing caches by ==, and ``int | str`` would come back as another's ``str | int``.
+        fields[parameter.name] = (Required if needed else NotRequired)[Annotated[annotation, object()]]
         completers[key] = _completer(annotation)
     adapter, schema = _described(fields, where)
     schema.pop("title", None)

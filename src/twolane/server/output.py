@@ -7,6 +7,7 @@ A result that breaks the tool's own declaration is the server's fault, never the
 from __future__ import annotations
 
 import sys
+import typing
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +101,10 @@ def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+#: ``type X = ...`` makes typing's own from Python 3.12 on, where typing_extensions may have another.
+_ALIASES = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+
+
 def _bare(annotation: Any) -> Any:
     """Look through ``Annotated``, named aliases, and what a plain function returns to be awaited."""
     while True:
@@ -108,7 +113,7 @@ def _bare(annotation: Any) -> Any:
             annotation = get_args(annotation)[0]
         elif origin in (Awaitable, Coroutine):
             annotation = get_args(annotation)[-1]
-        elif isinstance(annotation, TypeAliasType):
+        elif isinstance(annotation, _ALIASES):
             annotation = annotation.__value__
         else:
             return annotation

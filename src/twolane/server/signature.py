@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from inspect import Parameter, cleandoc
+from inspect import Parameter, Signature, cleandoc
 from types import FunctionType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -72,7 +72,7 @@ class Compiled:
         result: Callable[[Any], Result],
     ) -> None:
         self.name = anatomy.name
-        self.description = (cleandoc(anatomy.doc) or None) if anatomy.doc else None
+        self.description = (cleandoc(anatomy.doc).strip() or None) if anatomy.doc else None
         self.is_async = anatomy.is_async
         self.context_name = context_name
         self.bind: Bind = arguments.bind
@@ -215,7 +215,7 @@ class _Variant:
     ) -> None:
         self.compiled = compiled
         # Without the function, whose closure may hold a request's data.
-        self._anatomy = anatomy._replace(function=None)
+        self._anatomy = anatomy._replace(function=None, signature=_snapshot_signature(anatomy.signature))
         self._options = _Options(*map(snapshot, options))
         self._raw_defaults = function.__defaults__
         self._constant = all(type(value) in _CONSTANTS for value in function.__defaults__ or ())
@@ -273,6 +273,13 @@ def _same_annotation(value: Any, known: Any) -> bool:
             else:
                 return True
     return same(value, known)
+
+
+def _snapshot_signature(signature: Signature | None) -> Signature | None:
+    if signature is None:
+        return None
+    parameters = signature.parameters.values()
+    return signature.replace(parameters=[p.replace(default=snapshot(p.default)) for p in parameters])
 
 
 def _same_signature(a: Any, b: Any) -> bool:

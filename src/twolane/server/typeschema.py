@@ -37,7 +37,10 @@ def adapter_of(annotation: Any, what: str) -> Adapter:
     try:
         if isinstance(annotation, TypeAdapter):
             return annotation
-        return TypeAdapter(annotation)
+        adapter: Adapter = TypeAdapter(annotation)
+        if not adapter.pydantic_complete:
+            adapter.rebuild(raise_errors=True)  # Tells which name is missing.
+        return adapter
     except PydanticUndefinedAnnotation as exc:
         raise TypeError(f"{what} has an annotation that cannot be resolved: {exc.name}") from exc
     except PydanticUserError as exc:
@@ -123,8 +126,8 @@ def plain_header_params(schema: dict[str, Any]) -> dict[str, Any]:
     """
     Bring ``x-mcp-header`` annotations into the form that clients accept (S-050).
 
-    An optional parameter is ``anyOf [T, null]`` to pydantic and becomes plain ``T``; a nested model that declares a
-    header is written where it is used, because a header must be reached through ``properties`` alone.
+    An optional parameter is ``anyOf [T, null]`` to pydantic and becomes plain ``T``; an enum, and a nested model that
+    declares a header, are written where they are used, because a header must be reached through ``properties`` alone.
     """
     if "x-mcp-header" not in repr(schema):
         return schema
@@ -147,13 +150,15 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], path: tuple[str,
         return schema
     made = {}
     for name, value in properties.items():
-        reference = str(value.get("$ref", "")).removeprefix("#/$defs/") if isinstance(value, dict) else ""
-        target = definitions.get(reference)
-        if target is not None and reference not in path and "x-mcp-header" in repr(target):
-            value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
-            value = _plain(value, definitions, (*path, reference))
-        elif isinstance(value, dict):
-            value = _without_null(_plain(value, definitions, path))
+        if isinstance(value, dict):
+            value = _without_null(value)
+            reference = str(value.get("$ref", "")).removeprefix("#/$defs/")
+            target = definitions.get(reference)
+            inner = path
+            if target is not None and reference not in path and "x-mcp-header" in repr((value, target)):
+                value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
+                inner = (*path, reference)
+            value = _plain(value, definitions, inner)
         made[name] = value
     return {**schema, "properties": made}
 
