@@ -194,8 +194,11 @@ class PushUnavailable(TwolaneError):
     def __str__(self) -> str:
         hint = "return input_required(...) instead"
         if self.lane == "compat":
-            hint = "a 2025-era client can only be asked within a session, which takes the sessionful lane"
-        return f"{self.method} cannot be pushed to the client on the {self.lane} lane: {hint}"
+            hint = (
+                "a 2025-era client can only be asked within a session, on the sessionful lane, which this server "
+                "does not have; take the answer as an argument instead"
+            )
+        return f"{self.method} cannot be asked of the client on the {self.lane} lane: {hint}"
 
 
 class SealError(TwolaneError):

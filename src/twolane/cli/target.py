@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from twolane.asgi import StatelessMcpHandler, create_mcp_handler
+from twolane.server.server import McpServer
 
 __all__ = ["DEFAULT_ATTRIBUTE", "CliError", "load_handler"]
 
@@ -167,6 +168,7 @@ def _hint(module: ModuleType) -> str:
         and (
             isinstance(value, StatelessMcpHandler)
             or (inspect.isfunction(value) and value.__module__ == module.__name__)
+            or isinstance(value, McpServer)  # Not servable, but naming it leads to the sentence that says why.
         )
     ]
     return f"; it has {', '.join(names)}" if names else " and nothing else that could be served"
